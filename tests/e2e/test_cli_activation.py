@@ -58,38 +58,6 @@ def test_rehearsal_fits_the_terminal_and_shows_the_difference(run: Run, columns:
     assert ("lane burn" in result.stdout) == (columns == 140)
 
 
-def test_rehearsal_tells_reverting_fires_and_where_the_basefee_still_moves(run: Run) -> None:
-    """A fire that reverts says so in its row and in the sums; a basefee that falls in the last block does not rest."""
-    run("init")
-    run("schedule", "--height", 14, "--gas-limit", 1)
-    shown = words(run("activation", "rehearse", "--height", 12, "--blocks", 3))
-    assert "10,000 at 12, 6,700 at 15" in shown
-    assert "and revert 1 1" in shown
-    assert "at 14, reverts" in shown
-    assert "1,000 from 30 on" in words(run("activation", "rehearse", "--height", 12, "--blocks", 30))
-
-
-def test_statuses_tell_where_the_lane_stands(run: Run) -> None:
-    """Nothing voted, voted and withdrawn, voted, active."""
-    run("init", "--param", "lane.clamps_gas_limit=1")
-    assert "not active, and no height is voted for" in run("activation", "status").stdout
-    run("govern", "set", "lane.activation_height", 4)
-    assert "not active; begins with block 4" in run("activation", "status").stdout
-    run("govern", "set", "lane.activation_height", 0)
-    assert "not active, and no height is voted for" in run("activation", "status").stdout
-    proposed = run("activation", "propose", "--height", 7, "--blocks", 3).stdout
-    assert "parameter.set" in proposed
-    assert "advice  No timer would be worse off than under FIFO" in proposed
-    assert "not active; begins with block 7, 4 blocks ahead" in run("activation", "status").stdout
-    run("mine", "--to", 6)
-    assert "begins with block 7, 1 block ahead" in run("activation", "status").stdout
-    run("mine")
-    shown = words(run("activation", "status"))
-    assert "active since block 7" in shown
-    assert "basefee 8,750 a cycle, median tip 0" in shown
-    assert "older timers are held to it" in shown
-
-
 def test_proposal_fails_when_the_chain_refuses_the_vote(run: Run, ask: Ask) -> None:
     """A height that comes too soon, and a sender that may not govern; nothing is voted."""
     run("init")

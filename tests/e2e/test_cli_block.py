@@ -134,29 +134,6 @@ def test_timers_tell_fees_and_who_cannot_compete_when_the_lane_is_active(run: Ru
     assert {(entry["fees"], entry["max_fee_per_cycle"]) for entry in waiting} == {("frozen", 30_000)}
 
 
-def test_explain_tells_the_waiting_in_words_and_block_by_block(run: Run, ask: Ask) -> None:
-    """The lowest tip waits longest."""
-    [last] = [
-        entry for entry in ask("timers", "--state", "due")["timers"] if entry["max_priority_fee_per_cycle"] == 1_000
-    ]
-    life = ask("timer", "explain", last["timer_id"])
-    assert life["waited"] == (f"deferred 3 times: outranked at {DUE} to {DUE + 2} (rank 18 to above 22, cut-off 6)")
-    assert [(wait["height"], wait["reason"]) for wait in life["waits"]] == [
-        (DUE + number, "outranked") for number in range(3)
-    ]
-    said = run("timer", "explain", last["timer_id"]).stdout
-    assert "\n  waited    deferred 3 times: " in said
-    assert max(map(len, said.splitlines()[1:])) <= 80
-
-
-def test_events_tell_the_beginning_of_the_lane_in_words(run: Run) -> None:
-    """And which parameter governance has set."""
-    said = run("events", "--limit", 0, columns=200).stdout
-    assert "lane.activation_height is 10" in said
-    assert "the timer lane begins at height 10, lane basefee 10,000" in said
-    assert "max fee 30,000, tip 1,029" in said
-
-
 @pytest.mark.parametrize(
     ("path", "value", "number"),
     [

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,6 @@ from trailboss.cli.targets import resolve_address
 ROOT = Path(__file__).resolve().parents[2]
 HEARTBEAT = str(ROOT / "examples/actors/heartbeat.py")
 STRANGER = "0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1"
-Fail = Callable[..., str]
 
 CROWD = """
 import pvm_host

@@ -1,6 +1,5 @@
 """Looking at chains of the auction and of Globalbox, typed as a person types it."""
 
-import json
 import re
 from pathlib import Path
 from shutil import copytree
@@ -99,11 +98,6 @@ def test_mailbox_lists_entries_in_the_order_of_delivery(run: Run, ask: Ask, box:
     assert "No fire stands in Globalbox" in said
 
 
-def test_mailbox_is_refused_when_the_chain_has_none(run: Run, auction: Path) -> None:
-    """The refusal has a reason."""
-    assert "not_found" in run("mailbox", "--chain", auction, status=1).stderr
-
-
 SLOT = "def put(payload):\n    pvm_host.set_state(b'price', payload)\n\ndef handle_timer(payload):\n    put(payload)\n"
 
 
@@ -186,37 +180,6 @@ def test_blocks_tell_how_they_chose(run: Run, ask: Ask, box: Path, auction: Path
     assert [(bid["max_fee"], bid["max_priority_fee"]) for bid in bids] == [(10**6, 9), (10**6, 5)]
 
 
-def test_events_are_told_in_words(run: Run, box: Path, auction: Path) -> None:
-    """Each of the events that only one mechanism has."""
-    said = " ".join(run("events", "--chain", box, "--limit", 0, columns=250).stdout.split())
-    for words in ("watches up to", "fire 0 in Globalbox", "in the mailbox as 0", "fire 0 as 0 at", "bid 4"):
-        assert words in said
-    said = " ".join(run("events", "--chain", auction, "--limit", 0, columns=250).stdout.split())
-    for words in ("bids through", "late by 3 blocks: event"):
-        assert words in said
-
-
-def test_timer_is_explained(run: Run, ask: Ask, box: Path, auction: Path) -> None:
-    """Where its fire is, and in the auction what was bid for it."""
-    queued = ask("timers", "--state", "queued", "--chain", box)["timers"][0]["timer_id"]
-    life = ask("timer", "explain", queued, "--chain", box)
-    assert "stands at place 1 of 1 in Globalbox" in life["outlook"]
-    assert life["fires"][0]["outcome"] == "queued"
-    mailed = ask("timers", "--state", "in-mailbox", "--chain", box)["timers"][0]["timer_id"]
-    assert "waits in the mailbox" in run("timer", "explain", mailed, "--chain", box, columns=200).stdout
-    late = ask("timers", "--chain", auction)["timers"][0]["timer_id"]
-    life = ask("timer", "explain", late, "--chain", auction)
-    assert [bid["height"] for bid in life["bids"]] == list(range(DUE, DUE + 5))
-    assert life["waited"] == "deferred 5 times: its payer could not pay at 14 to 18"
-
-
-def test_quote_is_refused_by_name(run: Run, box: Path, auction: Path) -> None:
-    """Prices there are bids."""
-    arguments = ("quote", "--height", 30, "--gas-limit", 50_000)
-    for path, name in ((box, "globalbox"), (auction, "auction")):
-        assert f"mechanism {name}" in " ".join(run(*arguments, "--chain", path, status=1).output.split())
-
-
 def test_activation_is_refused_by_name(run: Run, box: Path, auction: Path) -> None:
     """The timer lane succeeds FIFO and nothing else."""
     for path, name in ((box, "globalbox"), (auction, "the auction")):
@@ -244,24 +207,3 @@ def test_governance_sets_what_only_one_mechanism_has(
     said = " ".join(run("events", "--name", "parameter.set", "--chain", queue, columns=200).stdout.split())
     assert f"globalbox.watch_keys_max is 3 from height {begins} on" in said
     assert ask("params", "globalbox.watch_keys_max", "--chain", queue)["parameters"][0]["value"] != 3
-
-
-def test_runway_counts_bids(run: Run, ask: Ask, box: Path) -> None:
-    """And says that it cannot foresee a watch."""
-    owner = ask("timers", "--chain", box)["timers"][0]["fee_payer"]
-    document = json.loads(run("runway", owner, "--chain", box, "--json").stdout)
-    assert document["timers"] > 0
-    assert "error" not in document
-
-
-def test_chain_is_verified_and_its_timers_are_proven(run: Run, box: Path, auction: Path, tmp_path: Path) -> None:
-    """A replay finds nothing, and a proof of a record with terms can be checked and shown."""
-    for number, path in enumerate((box, auction)):
-        assert "every sum is right" in " ".join(run("verify", "--chain", path).output.split())
-        root = json.loads(run("status", "--chain", path, "--json").stdout)["state_root"]
-        timer = json.loads(run("timers", "--chain", path, "--json").stdout)["timers"][0]["timer_id"]
-        file = tmp_path / f"{number}.json"
-        run("prove", "timer", timer, "--out", file, "--chain", path)
-        shown = json.loads(run("verify-proof", file, "--root", root, "--json").stdout)
-        assert shown["holds"]
-        assert shown["records"][0]["terms"]

@@ -73,19 +73,6 @@ def test_session_tells_one_story_when_a_person_goes_through_it(run: Run, ask: As
     assert ask("timers")["timers"] == [live]
 
 
-def test_money_adds_up_when_it_is_sent_and_looked_at(run: Run, ask: Ask) -> None:
-    """What one loses is what the other gets, and the fee."""
-    run("init")
-    [before] = ask("balance", 2)
-    receipt = ask("send", 3, "1.5cby", "--from", 2)
-    [after, other] = ask("balance", 2, 3)
-    assert after["balance"] == before["balance"] - 1_500_000_000 - receipt["fee_paid"]
-    assert other["balance"] == before["balance"] + 1_500_000_000
-    assert (receipt["status"], receipt["block_height"], after["nonce"]) == ("ok", 1, 1)
-    assert [holder["name"] for holder in ask("balance")][:2] == ["account 0", "account 1"]
-    assert len(ask("balance")) == 11
-
-
 def test_account_of_ones_own_can_send_when_its_key_is_given(run: Run, ask: Ask) -> None:
     """By option or by environment; --from names it, or nobody."""
     run("init")
@@ -122,12 +109,6 @@ def test_sdk_actor_gets_cbor_when_the_payload_is_json(run: Run, ask: Ask, tmp_pa
     assert ask("call", adder, "add", '{"all": [1, 2, 39]}', "--cbor")["return_value"] == "0x3432"
 
 
-def test_deploying_twice_makes_two_actors(run: Run, ask: Ask) -> None:
-    """The same file, the same sender, another address."""
-    run("init")
-    assert ask("deploy", "post.py")["actor"] != ask("deploy", "post.py")["actor"]
-
-
 def test_timers_are_listed_by_actor_height_payer_and_state(run: Run, ask: Ask, heartbeat: str) -> None:
     """Each filter alone, and a fire that failed among those that fired."""
     post = ask("deploy", "post.py", "--value", "100cby")["actor"]
@@ -145,23 +126,6 @@ def test_timers_are_listed_by_actor_height_payer_and_state(run: Run, ask: Ask, h
     assert actors("--state", "fired") == [post]
     assert run("timers", "--state", "due").stderr == "no such timers after block 8; 2 are live\n"
     assert run("timers", "--limit", 1).stderr == "these are the first 1; --limit 0 shows all\n"
-
-
-def test_timers_wait_and_end_in_every_way_when_the_chain_makes_them(run: Run, ask: Ask) -> None:
-    """Deferred while the lane is full; unfunded when the purse is empty."""
-    run("init", "--param", "timers.lane_cycles_per_block=550000")
-    rich = ask("deploy", "post.py", "--value", "100cby")["actor"]
-    poor = ask("deploy", "post.py")["actor"]
-    for actor, blocks in ((rich, 4), (rich, 3), (rich, 2), (poor, 1)):
-        run("call", actor, "later", blocks)
-    # All are due in block 6 (and the poor one in 7): the lane takes one fire whose limit is all of it.
-    ask("mine", 0 + 1)
-    assert [entry["state"] for entry in ask("timers", "--state", "unfunded")["timers"]] == ["unfunded"]
-    deferred = ask("timers", "--state", "deferred")["timers"]
-    assert {entry["deferred_for"] for entry in deferred} == {"lane_full"}
-    assert "deferred" in run("timers").stdout
-    ask("mine", 5)
-    assert len(ask("timers", "--state", "fired")["timers"]) == 3
 
 
 def test_events_are_filtered_and_the_latest_are_shown_when_there_are_many(run: Run, ask: Ask, heartbeat: str) -> None:
@@ -248,18 +212,6 @@ def test_proofs_hold_against_the_root_when_the_chain_is_gone(run: Run, ask: Ask,
     refused = run("verify-proof", "proof.json", "--root", f"0x{'11' * 32}", status=1)
     assert refused.stderr.startswith("error\n  what  the proof leads to the state root")
     run("prove", "timer", timer["timer_id"], "--height", timer["height"], "--out", "gone.json")
-
-
-def test_genesis_file_makes_the_chain_that_it_describes(run: Run, ask: Ask, tmp_path: Path) -> None:
-    """With accounts of one's own."""
-    (tmp_path / "genesis.toml").write_text(
-        'chain_id = 7\npreset = "minimal"\nproposer = "0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1"\n'
-        '[accounts]\n"0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1" = 1_000_000_000_000_000\n'
-    )
-    assert ask("init", "--genesis", "genesis.toml")["chain_id"] == 7
-    receipt = ask("send", 1, "1cby", "--private-key", "01" * 32)
-    assert receipt["status"] == "ok"
-    assert ask("status")["genesis"]["preset"] == "minimal"
 
 
 def test_directory_comes_from_the_environment_when_none_is_named(run: Run, tmp_path: Path) -> None:

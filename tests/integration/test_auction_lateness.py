@@ -2,18 +2,7 @@
 
 import pytest
 
-from tests.integration.auctions import (
-    CAP,
-    CBY,
-    arm,
-    bidder,
-    fired,
-    open_auction,
-    price,
-    ran,
-    terms,
-    told,
-)
+from tests.integration.auctions import CAP, CBY, arm, bidder, fired, open_auction, price, ran, terms, told
 from trailboss.model.transactions import SetGovParam, Transfer
 from trailboss.testing import LocalChain
 

@@ -1,7 +1,5 @@
 """Calls between actors: who is seen as sender, who pays, how deep it goes, and what a failure leaves."""
 
-import json
-
 import pytest
 
 from tests.integration.helpers import (
@@ -251,10 +249,3 @@ def test_money_moves_with_the_call_and_back_with_its_failure(chain: LocalChain) 
     answers(perform(actor, call(other, gives), step("attempt", call(other, gives, step("raise", "no")))))
     assert chain.balance(chain.accounts[9]) == before + 10
     assert (actor.balance, other.balance) == (FUNDS, FUNDS - 10)
-
-
-def test_scripts_survive_nesting() -> None:
-    """The scenarios' payloads carry bytes through any depth."""
-    assert json.loads(script(step("attempt", step("cancel_timer", b"\x07")))) == [
-        ["attempt", [["cancel_timer", [{"$": "07"}], {}]], {}]
-    ]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.helpers import CBY, PUPPET, deploy_puppet, fires, schedule
-from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
+from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
 from trailboss.testing import AccountSubject, LocalChain, TimersSubject
 
 
@@ -49,27 +49,6 @@ def test_opening_is_refused_when_the_directory_holds_a_chain_of_another_genesis(
         LocalChain(preset="minimal", data_dir=tmp_path / "chain")
     # It is not left open.
     LocalChain(data_dir=tmp_path / "chain").close()
-
-
-def test_opening_is_refused_when_the_chain_is_open_already(tmp_path: Path) -> None:
-    """Two writers would ruin it."""
-    with LocalChain(data_dir=tmp_path / "chain"), pytest.raises(StorageError, match="in use"):
-        LocalChain(data_dir=tmp_path / "chain")
-
-
-def test_opening_is_refused_when_the_directory_holds_something_else(tmp_path: Path) -> None:
-    """Whatever it is, it is not written over."""
-    (tmp_path / "thesis.txt").write_text("chapter one")
-    with pytest.raises(StorageError, match=r"thesis\.txt"):
-        LocalChain(data_dir=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
-
-
-def test_nothing_is_made_when_the_genesis_cannot_be(tmp_path: Path) -> None:
-    """A wrong parameter is found before the directory."""
-    with pytest.raises(ConfigurationError):
-        LocalChain(params={"timers.no_such": 1}, data_dir=tmp_path / "chain")
-    assert not (tmp_path / "chain").exists()
 
 
 @pytest.mark.spec("F-83")

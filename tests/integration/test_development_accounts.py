@@ -2,7 +2,6 @@
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from tests.integration.development import assert_reverted, of_deployer, open_local, ordinary_chain
 from tests.integration.helpers import CBY, FUNDS, deploy_puppet, fires, only_event, schedule
@@ -10,7 +9,6 @@ from trailboss.chain import Chain
 from trailboss.chain.development import development_account
 from trailboss.chain.drafts import draft_transaction, draft_unsigned
 from trailboss.model.transactions import (
-    CancelTimer,
     CreateAccount,
     ExecuteActor,
     MoveTimer,
@@ -175,25 +173,6 @@ def test_balance_and_supply_move_together_when_a_balance_is_set(chain: LocalChai
     assert chain.chain.account(actor.address).code_hash  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("amount", [0, 7])
-def test_account_is_made_when_its_balance_is_set(chain: LocalChain, amount: int) -> None:
-    """Even if it holds nothing."""
-    assert chain.chain.account(NOBODY) is None
-    chain.set_balance(NOBODY, amount)
-    account = chain.chain.account(NOBODY)
-    assert account is not None
-    assert (chain.balance(NOBODY), account.nonce) == (amount, 0)
-
-
-def test_setting_a_balance_costs_what_a_transfer_does(chain: LocalChain) -> None:
-    """The deployer pays for it."""
-    before = chain.balance(chain.deployer)
-    receipt = chain.set_balance(NOBODY, 7)
-    transfer = chain.transfer(NOBODY, 7, sender=chain.accounts[0])
-    assert (receipt.cycles_used, receipt.cells_used) == (transfer.cycles_used, transfer.cells_used)
-    assert before - chain.balance(chain.deployer) == receipt.fee_paid
-
-
 def test_balance_counts_within_the_block_when_it_is_set_before_others(chain: LocalChain) -> None:
     """A transaction after it spends it, and one of two settings after the other sees the first."""
     with chain.one_block():
@@ -284,15 +263,6 @@ def test_timer_ends_unfunded_when_its_purse_is_emptied(chain: LocalChain) -> Non
     chain.mine(3)
     assert only_event(chain, "timer.fired").timer_id == saved
     assert fires(actor) == 1
-
-
-def test_genesis_says_what_kind_of_chain_it_is() -> None:
-    """The same accounts under the same rules are another chain by its id, and the first blocks have equal states."""
-    ordinary, development = ordinary_chain(), LocalChain().chain
-    assert ordinary.state_root == development.state_root
-    assert ordinary.genesis.instance_id() != development.genesis.instance_id()
-    assert replace(development.genesis, development=False) == ordinary.genesis
-    assert ordinary.build([of_deployer(ordinary, CancelTimer(bytes(32)))]).block.receipts[0].error is None
 
 
 def test_handler_sees_whom_a_transaction_claims_to_be_from(chain: LocalChain) -> None:

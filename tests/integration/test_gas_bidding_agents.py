@@ -7,7 +7,6 @@ from trailboss.model.decisions import AgentFailure
 from trailboss.testing import ActorHandle, LocalChain
 
 CBY = 10**9
-GAS_LIMIT = 100_000
 
 AGENT = """
 import json

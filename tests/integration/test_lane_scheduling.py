@@ -239,15 +239,6 @@ def test_fifo_goes_on_past_the_height_when_the_vote_is_withdrawn(chain: LocalCha
     assert_refused(refused, 1601, "invalid_parameter", words)
 
 
-def test_fee_is_refused_with_the_height_when_the_activation_is_ahead(chain: LocalChain) -> None:
-    """Who asks too early is told from when on; an unknown height is told as well."""
-    actor = deploy(chain)
-    words = "max_fee_per_cycle is 10000, but the timer lane is not active: "
-    assert_refused(call(actor, "cap", b"0"), 1202, "invalid_input", words + "no height is set from which it will be")
-    height = activate(chain)
-    assert_refused(call(actor, "cap", b"0"), 1202, "invalid_input", words + f"it is from height {height} on")
-
-
 @LANE
 @pytest.mark.spec("L-20")
 def test_agent_is_asked_when_the_timer_is_due(chain: LocalChain) -> None:

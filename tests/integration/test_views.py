@@ -96,14 +96,3 @@ def test_view_is_refused_when_it_would_change_something(chain: LocalChain, actor
 def test_view_stays_read_only_when_it_calls_another_frame(actor) -> None:
     """A nested frame inherits it."""
     assert "set_state in a read-only frame" in actor.view("nested").error.what
-
-
-def test_view_ends_when_its_handler_never_does(chain: LocalChain, actor) -> None:
-    """It may use what a block may, and no more."""
-    answer = actor.view("spin")
-    assert (answer.ok, answer.error.code) == (False, 1005)
-
-
-def test_view_tells_what_is_missing_when_there_is_no_such_handler(actor) -> None:
-    """As a transaction would."""
-    assert actor.view("nothing").error.code == 1223

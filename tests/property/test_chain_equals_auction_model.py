@@ -100,10 +100,6 @@ def _score_without(part: int) -> Callable[..., int]:
     return score
 
 
-def _rounded_down(_: AuctionBlocks, distance: int) -> int:
-    return distance // 2
-
-
 BENT_RULES: dict[str, tuple[str, Any]] = {
     "the oldest are asked first": ("_asking_order", lambda _, timer: due_order(timer)),
     "those asked once are asked first": (

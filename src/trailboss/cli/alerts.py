@@ -13,7 +13,7 @@ from typing import Final, Self
 from msgspec import Struct
 
 from trailboss.cli.errors import Mistake
-from trailboss.cli.remote.client import JSON, connect, headers_for, reason_of, split_url
+from trailboss.cli.remote.client import JSON, connection_to, headers_for, reason_of, split_url
 from trailboss.forecast.watchtower import WatchedPayer
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.json_values import to_json_value
@@ -47,12 +47,6 @@ class Alert(Struct, frozen=True, kw_only=True):
         same = ("payer", "balance", "blocks_left", "dry_at", "required")
         facts = {name: getattr(found, name) for name in same}
         return cls(alert=NEAR, height=height, within=within, fires_left=found.fires_left or 0, **facts)
-
-    @classmethod
-    def of_dry(cls, found: WatchedPayer, height: int, within: int) -> Self:
-        """Return the alert of an actor that has run dry before the first look."""
-        balance, payer = found.balance, found.payer
-        return cls(alert=DRY, payer=payer, height=height, within=within, balance=balance, actor=payer)
 
     def __str__(self) -> str:
         if self.alert == NEAR:
@@ -95,12 +89,9 @@ class Spells:
 
     def begin_dry(self, payer: bytes) -> bool:
         """Note that a payer has run dry, and return whether it has had no alert in this spell."""
-        known = self._spells.get(payer)
-        if known is None:
-            self._spells[payer] = _Spell(None, is_dry=True)
-            return True
-        known.is_dry = True
-        return False
+        is_new = payer not in self._spells
+        self._spells.setdefault(payer, _Spell(None, is_dry=True)).is_dry = True
+        return is_new
 
 
 Call = Callable[[Alert], str]  # sends an alert; returns what went wrong, or nothing
@@ -136,7 +127,7 @@ def _posting(url: str) -> Call:
     def call(alert: Alert) -> str:
         body = json.dumps(to_json_value(alert)).encode()
         try:
-            with closing(connect(target, CALL_SECONDS, CALL_SECONDS)) as connection:
+            with closing(connection_to(target, CALL_SECONDS)) as connection:
                 connection.request("POST", path, body, headers_for(target, JSON))
                 status = connection.getresponse().status
         except (OSError, HTTPException) as error:

@@ -4,22 +4,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property, wraps
 from inspect import Parameter, Signature, signature
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
+from typer.models import OptionInfo
 
 from trailboss.chain import ChainReader
 from trailboss.chain.development import DEPLOYER
 from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction
 from trailboss.cli import options
 from trailboss.cli.errors import FAILED, Mistake, report_failed
-from trailboss.cli.output import Cell, console, print_json, print_pairs, show
+from trailboss.cli.output import Cell, console, print_facts, print_json, print_pairs
 from trailboss.cli.targets import OpenChain, Signer, open_chain, resolve_actor, resolve_signer
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction
+from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
 from trailboss.views import Receipt
 from trailboss.views.accounts import known_names
@@ -35,8 +37,8 @@ class Invocation(Struct, dict=True):
     """A command that runs, with the options that it shares with others."""
 
     stack: ExitStack  # closes the chain at the end
-    place: str
     as_json: bool
+    place: str = ""
     sender: str | None = None
     private_key: str | None = None
     impersonate: str | None = None
@@ -55,6 +57,10 @@ class Invocation(Struct, dict=True):
         is_deployer = self.is_governing and self.sender is None and self.private_key is None
         return resolve_signer(DEPLOYER if is_deployer else self.sender, self.private_key)
 
+    def actor(self, text: str | None) -> Address | None:
+        """Return the address that an option gives, as `resolve_actor` finds it, or None without one."""
+        return None if text is None else resolve_actor(self.chain, text)
+
     @cached_property
     def terms(self) -> Terms:
         """The terms of a transaction, with the limits that are given."""
@@ -63,13 +69,9 @@ class Invocation(Struct, dict=True):
 
     def send(self, *instructions: Instruction) -> list[Receipt]:
         """Sign instructions and send them, in order: for one block of a directory, or to a node."""
-        signer, waiting = self.signer, self.chain.waiting(self.signer.address)
-        return self.chain.submit(
-            [
-                draft_transaction(self.chain, each, signer.private_key, terms=self.terms, waiting=waiting + index)
-                for index, each in enumerate(instructions)
-            ]
-        )
+        chain, key, terms = self.chain, self.signer.private_key, self.terms
+        numbered = enumerate(instructions, chain.waiting(self.signer.address))
+        return chain.submit([draft_transaction(chain, each, key, terms=terms, waiting=n) for n, each in numbered])
 
     def send_one(self, instruction: Instruction) -> Receipt:
         """Send one instruction, signed, or on a development chain unsigned as another account; return its receipt.
@@ -87,7 +89,17 @@ class Invocation(Struct, dict=True):
 
     def show(self, document: object, facts: Mapping[str, Cell]) -> None:
         """Print a JSON document, or facts, one a line."""
-        show(document, facts, as_json=self.as_json)
+        if self.as_json:
+            print_json(document)
+        else:
+            print_facts(facts)
+
+    def show_text(self, document: object, text: str) -> None:
+        """Print a JSON document, or text that is laid out already."""
+        if self.as_json:
+            print_json(document)
+        else:
+            console().print(text, markup=False, soft_wrap=True)
 
     def show_receipts(
         self, receipts: Mapping[str, Receipt], lead: Mapping[str, Cell] | None = None, followers: Sequence[str] = ()
@@ -122,23 +134,41 @@ class Invocation(Struct, dict=True):
             raise typer.Exit(FAILED)
 
 
-def command(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command options of `SHARED`, then ``--chain`` and ``--json``: it has them in its first argument."""
+def command(*names: str, on_chain: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options of `SHARED`, then ``--chain`` if it works on a chain, then ``--json``.
+
+    It has them in its first argument. A parameter of a Struct stands for an option for each field of it.
+    """
 
     def wrap(function: Callable[..., None]) -> Callable[..., None]:
-        shared = [SHARED[name] for name in (*names, "place", "as_json")]
+        shared = [SHARED[name] for name in (*names, *(("place",) if on_chain else ()), "as_json")]
+        own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature(function).parameters.values()][1:]
+        groups = {each.name: each.annotation for each in own if isinstance(each.annotation, type(Struct))}
 
         @wraps(function)
         def run(**given: Any) -> None:
             with ExitStack() as stack:
                 common = {each.name: given.pop(each.name) for each in shared}
+                for name, kind in groups.items():
+                    given[name] = kind(**{field: given.pop(field) for field in kind.__struct_fields__})
                 function(Invocation(stack, is_governing="governor" in names, **common), **given)
 
-        own = list(signature(function).parameters.values())[1:]
-        run.__signature__ = Signature([*own, *shared])  # type: ignore[attr-defined]  # Typer reads it
+        listed = [
+            option for each in own for option in (_options_of(groups[each.name]) if each.name in groups else [each])
+        ]
+        run.__signature__ = Signature([*listed, *shared])  # type: ignore[attr-defined]  # Typer reads it
         return run
 
     return wrap
+
+
+def _options_of(group: type[Struct]) -> Iterator[Parameter]:
+    """Yield the options that a group stands for; without a value of its own an option is None when it is not given."""
+    for each in fields(group):
+        kind, value = each.type, each.default
+        if isinstance(value, OptionInfo):
+            kind, value = Annotated[kind, value], None
+        yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=value, annotation=kind)
 
 
 SHARED: Final = {

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from trailboss.chain import Chain, Snapshot
 from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
@@ -51,8 +50,7 @@ class DirectoryChain(Chain):
 
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
         """Send an instruction unsigned, as an account's, in a block of its own."""
-        [receipt] = self.submit([draft_unsigned(self, instruction, address, terms=terms)])
-        return receipt
+        return self.submit([draft_unsigned(self, instruction, address, terms=terms)])[0]
 
     def set_balance(self, address: Address, amount: int) -> Receipt:
         """Set a balance, base units, in a block of its own."""
@@ -65,9 +63,7 @@ class DirectoryChain(Chain):
         return self._govern((draft_force if call == "force" else draft_drop)(self, timer_id))
 
     def _govern(self, instruction: Instruction) -> Receipt:
-        deployer = development_account(DEPLOYER)
-        [receipt] = self.submit([draft_transaction(self, instruction, deployer.private_key)])
-        return receipt
+        return self.submit([draft_transaction(self, instruction, development_account(DEPLOYER).private_key)])[0]
 
     # Asking
 
@@ -82,8 +78,3 @@ class DirectoryChain(Chain):
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Return a timer's whole life."""
         return explain_timer(self, timer_id, attempt=partial(try_timer, self))
-
-
-def size_of(directory: Path) -> int:
-    """Return the bytes that the files of a directory take on disk."""
-    return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())

@@ -1,8 +1,6 @@
 """Errors, reported on stderr without a traceback: what happened, the rule behind it, and how to fix it."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import typer
@@ -41,21 +39,6 @@ class Refused(TrailbossError):
         self.error = error
 
 
-@contextmanager
-def node_needed(what: str) -> Iterator[None]:
-    """Say how to install what a node needs where an import within finds it missing.
-
-    Raises:
-        Missing: If a package is missing.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("trailboss"):
-            raise
-        raise NotFound(f"{what} needs {error.name}, which is not installed", NODE_INSTALL) from None
-
-
 def report(error: TrailbossError, *, as_json: bool) -> int:
     """Print an error to stderr and return the exit status."""
     facts = _facts(error)
@@ -79,12 +62,12 @@ def report_failed(error: ErrorObject, status: str) -> None:
 def report_facts(heading: str, facts: dict[str, object]) -> None:
     """Print a heading and, below it, each fact that has a label of its own."""
     # Only now: commands that succeed do without it, and so does the program's own help.
-    from trailboss.cli.output import error_console, print_pairs  # noqa: PLC0415
+    from trailboss.cli.output import console, print_pairs  # noqa: PLC0415
 
-    console = error_console()
+    printer = console(stderr=True)
     name = f" E{facts['code']} {facts['slug']}" if "code" in facts else ""
-    console.print(f"{heading}{name}", style="bold red", markup=False)
-    print_pairs(console, [(label, str(facts[label])) for label in SAID if facts.get(label)], indent="  ")
+    printer.print(f"{heading}{name}", style="bold red", markup=False)
+    print_pairs(printer, [(label, str(facts[label])) for label in SAID if facts.get(label)], indent="  ")
 
 
 def _facts(error: TrailbossError) -> dict[str, object]:

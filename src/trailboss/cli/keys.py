@@ -10,7 +10,7 @@ Source: cowboy-facts §9. Decision: D-77
 import json
 import stat
 from base64 import b64decode
-from binascii import Error as Base64Error
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,19 +34,19 @@ def find_key(directory: Path) -> bytes | None:
     for parent in (directory, *directory.parents):
         folder = parent / ".cowboy"
         path = _configured(folder)
+        if path is None and (folder / "key").is_file():
+            path = folder / "key"
         if path is not None:
-            return _read_own(path)
-        if (folder / "key").is_file():
-            return _read_own(folder / "key")
+            key = read_key_file(path)
+            if path.stat().st_mode & OF_OTHERS:
+                note(f"{path} can be read by others: chmod 600 it")
+            return key
     return None
 
 
 def read_key(text: str) -> bytes:
     """Return a private key given as 64 hexadecimal digits, or as the path of a file that holds one."""
-    path = Path(text)
-    if len(text) < FILE_BYTES_MAX and _is_file(path):
-        return read_key_file(path)
-    return parse_private_key(text)
+    return read_key_file(Path(text)) if isfile(text) else parse_private_key(text)
 
 
 def read_key_file(path: Path) -> bytes:
@@ -75,7 +75,7 @@ def _read_envelope(path: Path, text: str) -> bytes:
         raise _no_key(path, f"a key of the curve {CURVE}")
     try:
         key = b64decode(body, validate=True)
-    except (Base64Error, ValueError):
+    except ValueError:
         raise _no_key(path, "its key in base64") from None
     checksum = headers.get("Checksum", "").strip().lower()
     if checksum[:CHECKSUM_DIGITS] != sha256(key).hex()[:CHECKSUM_DIGITS]:
@@ -102,20 +102,6 @@ def _configured(folder: Path) -> Path | None:
         raise Mistake(f"{path} has no environment {active!r}; there are: {known}", "name one of them as the active one")
     named = environment.get("key_file")
     return folder / named if isinstance(named, str) else None
-
-
-def _read_own(path: Path) -> bytes:
-    key = read_key_file(path)
-    if path.stat().st_mode & OF_OTHERS:
-        note(f"{path} can be read by others: chmod 600 it")
-    return key
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _no_key(path: Path, rule: str) -> Mistake:

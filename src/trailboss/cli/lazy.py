@@ -4,21 +4,13 @@ Help is plain text: what prints coloured help takes longer to import than everyt
 """
 
 import gc
-import os
-import sys
-from contextlib import suppress
-from errno import EPIPE
 from importlib import import_module
-from io import TextIOWrapper
 from typing import Any
 
 import typer
 from msgspec import Struct
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
-
-from trailboss.cli.errors import report
-from trailboss.primitives.errors import StorageError, TrailbossError
 
 HELP = ("--help", "-h")
 AS_JSON = "trailboss.as_json"  # key of a context's shared notes: whether the command was given ``--json``
@@ -37,9 +29,9 @@ class Entry(Struct, frozen=True):
 
 def group(summary: str) -> typer.Typer:
     """Return a command that has commands of its own."""
-    return typer.Typer(
-        no_args_is_help=True, add_completion=False, rich_markup_mode=None, cls=CommandGroup, help=summary
-    )
+    settings: Any = {"no_args_is_help": True, "add_completion": False, "rich_markup_mode": None, "cls": CommandGroup}
+    # With a callback one command stays a command of the group.
+    return typer.Typer(callback=lambda: None, help=summary, **settings)
 
 
 class CommandGroup(TyperGroup):
@@ -85,31 +77,6 @@ class LazyCommand(TyperCommand):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Return a context of the command itself."""
         return self.load().make_context(info_name, args, parent=parent, **extra)
-
-
-class CommandLine(CommandGroup):
-    """The group of all commands, and the one place where errors are reported."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; an error of ours becomes a message and an exit status, never a traceback."""
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):
-                # What the terminal's encoding lacks is printed as an escape.
-                stream.reconfigure(errors="backslashreplace")
-        try:
-            return super().invoke(ctx)
-        except TrailbossError as error:
-            raise typer.Exit(report(error, as_json=bool(ctx.meta.get(AS_JSON)))) from None
-        except OSError as error:
-            if error.errno == EPIPE:  # the reader has closed the pipe
-                raise
-            with suppress(OSError, ValueError):
-                # Drop what could not be printed, or Python tries again as it ends, and ends with a status of its own.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            path = "the output" if error.filename is None else str(error.filename)
-            what = f"the system refuses: {error.strerror or error}"
-            refusal = StorageError(path, what, "correct the cause and try again")
-            raise typer.Exit(report(refusal, as_json=bool(ctx.meta.get(AS_JSON)))) from None
 
 
 def _name_no_flags(command: Any) -> None:

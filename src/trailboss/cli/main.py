@@ -1,32 +1,29 @@
 """The program ``trailboss``: the list of its commands."""
 
-from collections.abc import Iterator
+import os
+import sys
+from contextlib import suppress
+from errno import EPIPE
+from io import TextIOWrapper
 from typing import Annotated, Any, Final
 
 import typer
 
 from trailboss import __version__
-from trailboss.cli.lazy import HELP, CommandLine, Entry, LazyCommand
+from trailboss.cli.errors import report
+from trailboss.cli.lazy import AS_JSON, HELP, CommandGroup, Entry, LazyCommand
+from trailboss.primitives.errors import StorageError, TrailbossError
 
 ABOUT: Final = "Cowboy's Actor Message Scheduler, on your machine."
-
-
-def _panel(heading: str, *commands: tuple[str, str, str]) -> Iterator[Entry]:
-    """Yield the commands below a heading: name, place and summary."""
-    return (Entry(name, place, heading, summary) for name, place, summary in commands)
-
-
-COMMANDS: Final = (
-    *_panel(
-        "Start",
+PANELS: Final = {
+    "Start": (
         ("demo", "demo:demo", "Run six actors for several hundred blocks and show how every timer ended."),
         ("dev", "node:dev", "Run a development chain: accounts, API, explorer, and calls that change the chain."),
         ("node", "node:node", "Run the chain of a directory with API and explorer, without development calls."),
         ("init", "chain:init", "Create a chain in a directory."),
         ("status", "chain:status", "Show the state of the chain: height, roots, money, timers, size."),
     ),
-    *_panel(
-        "Act",
+    "Act": (
         ("deploy", "accounts:deploy", "Deploy an actor and fund it, in one block."),
         ("call", "accounts:call", "Call a handler of an actor, in a block of its own."),
         ("send", "accounts:send_money", "Send money to an account or an actor, in a block of its own."),
@@ -38,8 +35,7 @@ COMMANDS: Final = (
         ("activation", "activation:activation", "Rehearse the activation of the timer lane, and vote for it."),
         ("reorg", "chain:reorg", "Drop the last blocks, with all their effects."),
     ),
-    *_panel(
-        "Develop, on development chains only",
+    "Develop, on development chains only": (
         ("faucet", "accounts:faucet", "Give an account 5,000 CBY from a node's faucet."),
         ("set-balance", "accounts:set_balance", "Set the balance of an account or actor; the supply changes with it."),
         ("hold", "schedule:hold", "Postpone a timer."),
@@ -48,8 +44,7 @@ COMMANDS: Final = (
         ("snapshot", "chain:snapshot", "Take a snapshot of the chain, and print its mark for `trailboss revert`."),
         ("revert", "chain:revert", "Go back to a snapshot: height, timers, money, everything."),
     ),
-    *_panel(
-        "Look",
+    "Look": (
         ("timers", "blocks:timers", "List timers: live ones by height, ended ones with the latest first."),
         ("timer", "blocks:timer", "Explain one timer."),
         ("mailbox", "blocks:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
@@ -61,34 +56,33 @@ COMMANDS: Final = (
         ("events", "blocks:events", "List events, oldest first."),
         ("params", "chain:params", "Show the parameters in force in the next block, and who set them."),
     ),
-    *_panel(
-        "Isolate",
+    "Isolate": (
         (
             "sandbox",
             "sandbox:sandbox",
             "Build, show, export and import the sandbox: the image that runs strangers' actors.",
         ),
     ),
-    *_panel(
-        "Keep and check",
+    "Keep and check": (
         ("export", "chain:export", "Write the whole chain to one file."),
         ("import", "chain:import_", "Build a chain from an export, in a new directory."),
         ("verify", "chain:verify", "Replay the whole chain and compare every block, root and sum."),
         ("replay", "chain:replay", "Replay the chain up to a height, or find where two chains diverge."),
     ),
-    *_panel(
-        "Prove",
+    "Prove": (
         ("prove", "proofs:prove", "Prove what the state holds to someone who has only its root."),
         ("verify-proof", "proofs:verify_proof", "Check a proof against a state root, without a chain."),
     ),
-    *_panel(
-        "Study",
+    "Study": (
         ("compare", "study:compare_mechanisms", "Run one workload through every mechanism and compare the results."),
     ),
+}
+COMMANDS: Final = tuple(
+    Entry(name, place, panel, summary) for panel, commands in PANELS.items() for name, place, summary in commands
 )
 
 
-class _Trailboss(CommandLine):
+class _Trailboss(CommandGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         for entry in COMMANDS:
@@ -99,6 +93,27 @@ class _Trailboss(CommandLine):
         if args[0] == "watch" and args[1:] and args[1][:2] in ("0x", "0X"):
             args = ["schedule", "--watch", *args[1:]]
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error of ours becomes a message and an exit status, never a traceback."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                # What the terminal's encoding lacks is printed as an escape.
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            return super().invoke(ctx)
+        except TrailbossError as error:
+            refusal = error
+        except OSError as error:
+            if error.errno == EPIPE:  # the reader has closed the pipe
+                raise
+            with suppress(OSError, ValueError):
+                # Drop what could not be printed, or Python tries again as it ends, and ends with a status of its own.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            path = "the output" if error.filename is None else str(error.filename)
+            what = f"the system refuses: {error.strerror or error}"
+            refusal = StorageError(path, what, "correct the cause and try again")
+        raise typer.Exit(report(refusal, as_json=bool(ctx.meta.get(AS_JSON))))
 
 
 app = typer.Typer(

@@ -1,6 +1,5 @@
 """Options and arguments that several commands have, each defined once."""
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -8,7 +7,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from trailboss.chain.development import ACCOUNT_COUNT, ACCOUNTS_MAX, DEPLOYER
+from trailboss.chain.opening import MECHANISM, PRESET
 from trailboss.cli.lazy import AS_JSON
+from trailboss.cli.values import SHOWN_MAX, parse_amount
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.params.loader import PRESETS
 from trailboss.primitives.units import U64_MAX
@@ -24,7 +25,6 @@ WHO: Final = "an address, deployer, or the number of an account, from 0 on"
 ANYONE: Final = f"{WHO}; of an actor the first digits are enough"
 PAYLOAD: Final = "text, 0x… for bytes, or @FILE"
 KEPT: Final = "unchanged"
-SHOWN_MAX: Final = 60  # characters of a wrong value that a message repeats
 
 
 def option(metavar: str, text: str, default: str | None = None, name: str | None = None, **settings: Any) -> Any:
@@ -55,6 +55,11 @@ def height(text: str, default: str | None = None, least: int = 0) -> Any:
     return number(text, default, "H", least, U64_MAX)
 
 
+def money(text: str, default: str | None = None) -> Any:
+    """Return an option that takes an amount."""
+    return option("AMOUNT", text, default, parser=parse_amount)
+
+
 def whole_number(least: int, most: int | None = None) -> Callable[[str | int], int]:
     """Return a reader of whole numbers within a range, both ends included."""
 
@@ -79,17 +84,11 @@ def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 complete_account = completing((*map(str, range(ACCOUNT_COUNT)), DEPLOYER))
-"""Completes the names of development accounts."""
 
 
 def _signer(text: str, other: str) -> Any:
     default = f"account of the private key, else {other}"
     return option("WHO", text, default, name="--from", autocompletion=complete_account)
-
-
-def default_directory() -> Path:
-    """Return the directory that commands use by default."""
-    return Path(os.environ.get(DIRECTORY_VARIABLE) or DIRECTORY)
 
 
 def _remember_json(ctx: typer.Context, wanted: bool) -> bool:
@@ -113,8 +112,8 @@ Place = Annotated[
 ]
 
 # A new chain
-Preset = Annotated[Text, option("NAME", f"Parameters: {', '.join(PRESETS)}.", "mainnet")]
-Mechanism = Annotated[Text, option("NAME", f"What selects due timers: {', '.join(MECHANISMS)}.", "fifo")]
+Preset = Annotated[Text, option("NAME", f"Parameters: {', '.join(PRESETS)}.", PRESET)]
+Mechanism = Annotated[Text, option("NAME", f"What selects due timers: {', '.join(MECHANISMS)}.", MECHANISM)]
 Params = Annotated[Texts, option("PATH=VALUE", "Set a parameter; may be repeated.")]
 Engine = Annotated[
     Text,

@@ -3,25 +3,24 @@
 import json
 import os
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
 import typer
-from msgspec import Struct
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.views.json_values import to_json_value
-from trailboss.views.mechanism.base import Column, Fact, Value, drawn
+from trailboss.views.mechanism.base import Column, Fact, Value, ValueKind, drawn
 from trailboss.views.text import SHORT_DIGITS, visible
 
 PIPED_WIDTH: Final = 1_000  # columns where there is no terminal: a pipe cuts nothing off
@@ -40,44 +39,27 @@ FORMS: Final[tuple[tuple[frozenset[type], bool], ...]] = (
 
 Cell = str | int | Hash32 | Address | None
 """What a cell holds; a number is shown with separators, so a height is given as text."""
+Form = list[tuple[Column, list[str]]]  # the columns of a table that are shown, with their texts
 
 
-class TableColumn(Struct, frozen=True):
-    """One column of a table."""
-
-    heading: str  # its title
-    right: bool = False  # whether it is aligned to the right, as numbers are
-    extra: bool = False  # whether it is left out where there is no room for everything
-    least: int = 0  # least width to which a long text is wrapped; 0 for what is never wrapped
-
-
-def columns(heads: str) -> tuple[TableColumn, ...]:
+def columns(heads: str) -> tuple[Column, ...]:
     """Return the columns of a table by its head, as ``timer | >gas limit? | data/29``.
 
     ``>`` aligns to the right, ``?`` leaves out where there is no room, and ``/29`` wraps to 29 or more characters.
     """
     found = []
     for head in heads.split(" | "):
-        heading, _, least = head.rstrip("?").lstrip(">").partition("/")
-        found.append(TableColumn(heading, right=head[0] == ">", extra=head[-1] == "?", least=int(least or 0)))
+        title, _, least = head.rstrip("?").lstrip(">").partition("/")
+        kind = ValueKind.NUMBER if head.startswith(">") else ValueKind.TEXT
+        found.append(Column(title, title, kind, extra=head.endswith("?"), least=int(least or 0)))
     return tuple(found)
 
 
-def console() -> Console:
-    """Return what prints to stdout: without a limit of width unless it is a terminal, or COLUMNS sets one."""
-    return _console(stderr=False)
-
-
-def error_console() -> Console:
-    """Return what prints to stderr."""
-    return _console(stderr=True)
-
-
-def _console(*, stderr: bool) -> Console:
+def console(*, stderr: bool = False) -> Console:
+    """Return what prints: without a limit of width unless it is a terminal, or COLUMNS sets one."""
     found = Console(stderr=stderr, highlight=False)
-    if found.is_terminal or "COLUMNS" in os.environ:
-        return found
-    return Console(stderr=stderr, highlight=False, width=PIPED_WIDTH)
+    is_bounded = found.is_terminal or "COLUMNS" in os.environ
+    return found if is_bounded else Console(stderr=stderr, highlight=False, width=PIPED_WIDTH)
 
 
 def note(text: str) -> None:
@@ -90,26 +72,15 @@ def print_json(document: object) -> None:
     typer.echo(json.dumps(to_json_value(document), indent=2))
 
 
-def show(document: object, facts: Mapping[str, Cell], *, as_json: bool) -> None:
-    """Print a JSON document, or facts, one a line."""
-    if as_json:
-        print_json(document)
-    else:
-        print_facts(facts)
-
-
 def drawn_facts(facts: Iterable[Fact]) -> dict[str, Cell]:
     """Return facts of a mechanism, ready to print."""
     return {fact.label: drawn(fact.kind, fact.value) for fact in facts}
 
 
-def drawn_table(
-    columns: Sequence[Column], rows: Iterable[Sequence[Value]]
-) -> tuple[list[TableColumn], list[tuple[Cell, ...]]]:
-    """Return columns and rows of a mechanism's table, ready to print."""
+def drawn_rows(columns: Sequence[Column], rows: Iterable[Sequence[Value]]) -> list[tuple[Cell, ...]]:
+    """Return the rows of a mechanism's table, ready to print."""
     kinds = [column.kind for column in columns]
-    shown = [TableColumn(each.title, right=each.right, extra=each.extra, least=each.least) for each in columns]
-    return shown, [tuple(map(drawn, kinds, row)) for row in rows]
+    return [tuple(map(drawn, kinds, row)) for row in rows]
 
 
 def short_cby(amount: int) -> str:
@@ -128,24 +99,28 @@ def note_rest(shown: int, total: int) -> None:
         note(f"these are the first {shown:,} of {total:,}; --limit 0 shows all")
 
 
-def print_table(title: str, columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]]) -> None:
-    """Print rows as a table, in the widest form that fits: whole ids, shortened ids, fewer columns."""
+def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], empty: str = "") -> None:
+    """Print rows as a table in the widest form that fits: whole ids, shortened ids, fewer columns.
+
+    Without rows it prints the remark ``empty``, if there is one.
+    """
+    if empty and not rows:
+        note(empty)
+        return
     printer = console()
-    lines = [] if printer.is_terminal else _plain_lines(columns, rows, printer.width)
-    if lines:
-        typer.echo("\n".join(lines))
-        return
-    table = fitting_table(printer, title if printer.is_terminal else "", columns, rows)
     if printer.is_terminal:
-        printer.print(table)
+        printer.print(fitting_table(printer, title, columns, rows))
         return
-    with printer.capture() as captured:
-        printer.print(table)
-    # Only a terminal's colours need the blanks that fill the lines up.
-    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    lines = _plain_lines(columns, rows, printer.width)
+    if not lines:
+        with printer.capture() as captured:
+            printer.print(fitting_table(printer, "", columns, rows))
+        # Only a terminal's colours need the blanks that fill the lines up.
+        lines = [line.rstrip() for line in captured.get().splitlines()]
+    typer.echo("\n".join(lines))
 
 
-def print_section(title: str, columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]], limit: int = 0) -> None:
+def print_section(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], limit: int = 0) -> None:
     """Print a table among others, below its title also in a pipe; at most ``limit`` rows if it is not 0."""
     if rows:
         shown = rows[: limit or None]
@@ -154,39 +129,40 @@ def print_section(title: str, columns: Sequence[TableColumn], rows: Sequence[Seq
         note_rest(len(shown), len(rows))
 
 
-def fitting_table(
-    printer: Console, title: str, columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]]
-) -> Table:
+def fitting_table(printer: Console, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:
     """Return rows as a table, in the widest form that fits."""
     unbounded = printer.options.update(width=PIPED_WIDTH)
-    tables = [_table(title, columns, rows, whole=whole, with_extra=with_extra) for whole, with_extra in FORMS]
+    tables = [_table(title, form) for form in _forms(columns, rows)]
     fitting = (table for table in tables if Measurement.get(printer, unbounded, table).minimum <= printer.width)
     return next(fitting, tables[-1])
 
 
-def _plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
+def _forms(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Iterator[Form]:
+    """Yield a table in each of its forms, the widest first."""
+    for whole, with_extra in FORMS:
+        shown = [index for index, column in enumerate(columns) if with_extra or not column.extra]
+        yield [(columns[index], shortened([row[index] for row in rows], whole)) for index in shown]
+
+
+def _plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
     """Return the lines of a table in the widest form that fits, or none if text in it must be wrapped.
 
     These are the lines of `_table`, a hundred times as fast: a list may have a row for each of 100,000 timers.
     """
-    for whole, with_extra in FORMS:
-        shown = [index for index, column in enumerate(columns) if with_extra or not column.extra]
-        cells = [[columns[index].heading, *shortened([row[index] for row in rows], whole)] for index in shown]
-        if any("\n" in text for column in cells for text in column):
+    for form in _forms(columns, rows):
+        cells = [[column.title, *texts] for column, texts in form]
+        if any("\n" in text for texts in cells for text in texts):
             return []
-        widths = [max(map(cell_len, column)) for column in cells]
-        gaps = GAP * (len(shown) - 1)
-        if sum(widths) + gaps <= width:
+        widths = [max(map(cell_len, texts)) for texts in cells]
+        room = width - GAP * (len(form) - 1)
+        if sum(widths) <= room:
             aligned = [
-                _aligned(column, size, right=columns[index].right)
-                for index, column, size in zip(shown, cells, widths, strict=True)
+                _aligned(texts, size, right=column.right)
+                for (column, _), texts, size in zip(form, cells, widths, strict=True)
             ]
             return [(" " * GAP).join(line).rstrip() for line in zip(*aligned, strict=True)]
-        wrapped = [
-            min(size, max(columns[index].least or size, len(columns[index].heading)))
-            for index, size in zip(shown, widths, strict=True)
-        ]
-        if sum(wrapped) + gaps <= width:
+        sizes = zip(form, widths, strict=True)
+        if sum(min(size, max(column.least or size, len(column.title))) for (column, _), size in sizes) <= room:
             return []
     return []
 
@@ -197,14 +173,7 @@ def _aligned(texts: list[str], width: int, *, right: bool) -> Iterator[str]:
         yield blanks + text if right else text + blanks
 
 
-def _table(
-    title: str,
-    columns: Sequence[TableColumn],
-    rows: Sequence[Sequence[Cell]],
-    *,
-    whole: frozenset[type],
-    with_extra: bool,
-) -> Table:
+def _table(title: str, form: Form) -> Table:
     table = Table(
         title=title or None,
         title_justify="left",
@@ -213,21 +182,17 @@ def _table(
         pad_edge=False,
         padding=(0, GAP, 0, 0),
     )
-    shown = [index for index, column in enumerate(columns) if with_extra or not column.extra]
-    cut = {index: shortened([row[index] for row in rows], whole) for index in shown}
-    for index in shown:
-        column = columns[index]
-        longest = max(map(len, cut[index]))
-        narrowest = min(column.least or longest, longest)
+    for column, texts in form:
+        longest = max(map(len, texts))
         table.add_column(
-            column.heading,
+            column.title,
             justify="right" if column.right else "left",
             no_wrap=not column.least,
-            min_width=max(len(column.heading), narrowest),
+            min_width=max(len(column.title), min(column.least or longest, longest)),
             overflow="fold" if column.least else "ellipsis",
         )
-    for position, _ in enumerate(rows):
-        table.add_row(*(Text(cut[index][position]) for index in shown))
+    for row in zip(*(texts for _, texts in form), strict=True):
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -265,28 +230,22 @@ def print_pairs(printer: Console, pairs: Sequence[tuple[str, str]], indent: str 
 
 
 @contextmanager
-def progress(label: str, total: int | None, *, quiet: bool = False) -> Iterator["Advance"]:
-    """Show a bar on stderr during something long, if that is a terminal; without a total if that is None."""
-    shown = error_console()
+def progress(label: str, total: int, *, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr during something long, if that is a terminal, and yield what counts a step of it.
+
+    There may be millions of steps, so the bar moves only now and then.
+    """
+    shown = console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=shown, transient=True, disable=quiet or not shown.is_terminal)
-    with bar:
-        yield Advance(bar, bar.add_task(label, total=total))
+    steps, shown_at = 0, monotonic()
 
+    def advance(_step: object = None) -> None:
+        nonlocal steps, shown_at
+        steps += 1
+        if monotonic() - shown_at >= REFRESH_SECONDS:
+            bar.advance(task, steps)
+            steps, shown_at = 0, monotonic()
 
-class Advance:
-    """Counts the steps of something long; there may be millions, so the bar moves only now and then."""
-
-    def __init__(self, bar: Progress, task: TaskID) -> None:
-        self._bar = bar
-        self._task = task
-        self._steps = 0
-        self._shown_at = monotonic()
-
-    def __call__(self, _step: object = None) -> None:
-        """Count one step."""
-        self._steps += 1
-        now = monotonic()
-        if now - self._shown_at >= REFRESH_SECONDS:
-            self._bar.advance(self._task, self._steps)
-            self._steps, self._shown_at = 0, now
+    with Progress(*columns, console=shown, transient=True, disable=quiet or not shown.is_terminal) as bar:
+        task = bar.add_task(label, total=total)
+        yield advance

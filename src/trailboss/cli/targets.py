@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -22,7 +22,6 @@ from trailboss.primitives.octets import Address, Hash32
 if TYPE_CHECKING:
     from trailboss.cli.remote.chain import RemoteChain
 
-PREFIX_MIN: Final = 6  # least characters of a shortened address, ``0x`` included
 CANDIDATES_MAX: Final = 4  # candidates that a message about an ambiguous id names
 LIST_ACCOUNTS: Final = "list accounts and actors with `trailboss balance`"
 NAMES: Final = (
@@ -31,7 +30,10 @@ NAMES: Final = (
     *map(development.account_name, range(development.ACCOUNTS_MAX)),
 )
 """Names of development accounts, funded or not."""
+_DIGITS: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,64})")
+_ADDRESS_DIGITS: Final = re.compile(r"0[xX]([0-9a-fA-F]{4,})")  # a shortened address has four digits at least
 _URL: Final = re.compile(r"https?://|[A-Za-z0-9.-]+:[0-9]{1,5}/?$")
+Found = TypeVar("Found", Address, Hash32)
 OpenChain: TypeAlias = "DirectoryChain | RemoteChain"  # the chain of a command: both kinds have the same methods
 
 
@@ -89,9 +91,10 @@ def node_url(place: str) -> str:
 
 def resolve_address(text: str) -> Address:
     """Return the address of an account: in full, or the name of a development account."""
-    account = _named(text)
-    if account is not None:
-        return account.address
+    short = text.removeprefix("account ")
+    name = short if short in (development.DEPLOYER, development.PROPOSER) else f"account {short}"
+    if name in NAMES:
+        return development.development_account(name).address
     try:
         return Address.parse(text)
     except Rejection as rejection:
@@ -128,20 +131,14 @@ def resolve_signer(who: str | None, key: str | None) -> Signer:
 
 def resolve_actor(chain: OpenChain, text: str) -> Address:
     """Return the address of an actor: in full, or the first digits of it if no other actor has the same."""
-    is_prefix = text[:2] in ("0x", "0X") and len(text) >= PREFIX_MIN and _is_hexadecimal(text[2:])
-    if len(text) == 2 + 2 * Address.WIDTH or not is_prefix:
+    match = _ADDRESS_DIGITS.fullmatch(text)
+    if len(text) == 2 + 2 * Address.WIDTH or match is None:
         return resolve_address(text)
-    digits = text[2:].lower()
-    found = [
-        Address(address)
-        for address, account in chain.accounts()
-        if account.code_hash and address.hex().startswith(digits)
-    ]
-    if len(found) == 1:
-        return found[0]
+    actors = (Address(address) for address, account in chain.accounts() if account.code_hash)
+    found = [address for address in actors if address.hex().startswith(match[1].lower())]
     if not found:
         raise NotFound(f"no actor's address begins with {text}", LIST_ACCOUNTS)
-    raise _ambiguous("actors", text, found)
+    return _only("actors", text, found)
 
 
 def find_actor(chain: OpenChain, text: str) -> Address:
@@ -155,18 +152,14 @@ def find_actor(chain: OpenChain, text: str) -> Address:
 
 def resolve_timer(chain: OpenChain, text: str) -> Hash32:
     """Return a timer's id: in full, or the first digits of it if no other timer of the chain has the same."""
-    digits = text[2:] if text[:2] in ("0x", "0X") else text
-    if not digits or len(digits) > 2 * Hash32.WIDTH or not _is_hexadecimal(digits):
+    match = _DIGITS.fullmatch(text)
+    if match is None:
         raise Mistake(f"{text!r} is no timer id", "give the first hexadecimal digits of an id from `trailboss timers`")
-    found = chain.match_timers(digits.lower())
+    found = chain.match_timers(match[1].lower())
     if not found:
-        raise NotFound(
-            f"the chain never had a timer {text}{'' if len(digits) == 2 * Hash32.WIDTH else '…'}",
-            "look for it with `trailboss timers --state all`",
-        )
-    if len(found) > 1:
-        raise _ambiguous("timers", text, found)
-    return found[0]
+        rest = "" if len(match[1]) == 2 * Hash32.WIDTH else "…"
+        raise NotFound(f"the chain never had a timer {text}{rest}", "look for it with `trailboss timers --state all`")
+    return _only("timers", text, found)
 
 
 def find_timer(chain: OpenChain, text: str) -> Hash32:
@@ -179,17 +172,9 @@ def find_timer(chain: OpenChain, text: str) -> Hash32:
     return timer_id
 
 
-def _ambiguous(what: str, text: str, found: Sequence[Hash32 | Address]) -> Mistake:
-    shown = ", ".join(str(each) for each in found[:CANDIDATES_MAX])
-    more = ", …" if len(found) > CANDIDATES_MAX else ""
-    return Mistake(f"{len(found)} {what} begin with {text}: {shown}{more}", "give more digits")
-
-
-def _named(text: str) -> development.DevelopmentAccount | None:
-    short = text.removeprefix("account ")
-    name = short if short in (development.DEPLOYER, development.PROPOSER) else f"account {short}"
-    return development.development_account(name) if name in NAMES else None
-
-
-def _is_hexadecimal(digits: str) -> bool:
-    return all(digit in "0123456789abcdefABCDEF" for digit in digits)
+def _only(what: str, text: str, found: Sequence[Found]) -> Found:
+    """Return the one that is found; raises `Mistake` if there are more."""
+    if len(found) > 1:
+        shown = ", ".join(map(str, found[:CANDIDATES_MAX])) + (", …" if len(found) > CANDIDATES_MAX else "")
+        raise Mistake(f"{len(found)} {what} begin with {text}: {shown}", "give more digits")
+    return found[0]

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from trailboss.cli.errors import Mistake
 from trailboss.codec.canonical import encode_canonical
@@ -88,31 +88,23 @@ def parse_payload(text: str, *, as_cbor: bool = False) -> bytes:
     if text.startswith("@"):
         octets = read_file(Path(text[1:]), "payload")
     elif text.startswith(("0x", "0X")):
-        octets = parse_hex("payload", text)
+        try:
+            octets = bytes.fromhex(text[2:])
+        except ValueError:
+            raise Mistake(
+                f"payload {_shown(text)} is not hexadecimal", "write 0x and an even number of the digits 0-9 and a-f"
+            ) from None
     else:
         # Bytes that are no UTF-8 arrive as lone surrogates.
         octets = text.encode(errors="surrogateescape")
-    return _json_to_cbor(octets) if as_cbor else octets
-
-
-def _json_to_cbor(octets: bytes) -> bytes:
+    if not as_cbor:
+        return octets
     try:
         return encode_canonical(json.loads(octets))
     except (ValueError, RecursionError, Rejection) as error:
         reason = error.what if isinstance(error, Rejection) else str(error)
         raise Mistake(
             f"the payload is no JSON that CBOR can carry: {reason}", "quote it for the shell, as '{\"blocks\": 5}'"
-        ) from None
-
-
-def parse_hex(name: str, text: str) -> bytes:
-    """Return the bytes of hexadecimal digits after ``0x``."""
-    digits = text[2:] if text[:2] in ("0x", "0X") else text
-    try:
-        return bytes.fromhex(digits)
-    except ValueError:
-        raise Mistake(
-            f"{name} {_shown(text)} is not hexadecimal", "write 0x and an even number of the digits 0-9 and a-f"
         ) from None
 
 
@@ -153,22 +145,6 @@ def read_file(path: Path, name: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise Mistake(f"cannot read the {name} {path}: {error.strerror}", "check the path") from None
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a text file."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Mistake(f"cannot write {path}: {error.strerror}", "name a file in a folder that is there") from None
-
-
-def read_json(path: Path, name: str) -> Any:
-    """Return the JSON document that a file holds."""
-    try:
-        return json.loads(read_file(path, name))
-    except (ValueError, RecursionError) as error:
-        raise Mistake(f"the {name} {path} is not JSON: {error}", f"name the file of a {name}") from None
 
 
 def _shown(text: str) -> str:

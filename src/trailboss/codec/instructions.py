@@ -139,10 +139,7 @@ class SetGovParam(_Instruction, frozen=True):
 
 
 class SetBalance(_Instruction, frozen=True):
-    """Set an account's balance in base units, and the supply with it, on a development chain.
-
-    A missing account is created. Decision: D-69.
-    """
+    """Set a balance, base units, and the supply with it, on a development chain; makes the account. Decision: D-69."""
 
     account: Address
     amount: int

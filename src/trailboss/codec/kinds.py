@@ -25,8 +25,7 @@ U8_MAX: Final = 255
 class Kind(Struct, frozen=True):
     """How one kind of value is carried."""
 
-    # Append the wire bytes of a value; the text names the field in a refusal.
-    write: Callable[[bytearray, Any, str], None]
+    write: Callable[[bytearray, Any, str], None]  # append a value's wire bytes; the text names the field in a refusal
     read: Callable[[bytes, int], tuple[Any, int]]  # read a value at an offset; return it and the offset behind it
     show: Callable[[Any], Any]  # return a value as JSON
     parse: Callable[[Any, str], Any]  # return the value of JSON; the text is the field's path in a refusal

@@ -8,28 +8,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from trailboss.codec import instructions as records
-from trailboss.codec.kinds import (
-    ADDRESS,
-    DECIMAL,
-    HASH,
-    OCTETS,
-    SIGNATURE,
-    TEXT,
-    U16,
-    U32,
-    U64,
-    U128,
-    VARINT,
-    Kind,
-    check_members,
-    malformed,
-    mistyped,
-    octets,
-    option,
-    pair,
-    read_tag,
-    sequence,
-)
+from trailboss.codec import kinds
+from trailboss.codec.kinds import ADDRESS, DECIMAL, HASH, OCTETS, SIGNATURE, TEXT, U16, U32, U64, U128, VARINT, Kind
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 _NAMES_FROM: Final = {
@@ -108,10 +88,7 @@ _CAPPED: Final = 2
 
 
 class Form(Struct, frozen=True):
-    """How a record is carried: its class, and name and kind of each field in wire order.
-
-    JSON leaves out fields that have the class's default.
-    """
+    """How a record is carried: fields in wire order. JSON leaves out those that have the class's default."""
 
     record: type[Any]
     fields: tuple[tuple[str, Kind], ...]
@@ -142,7 +119,7 @@ class Form(Struct, frozen=True):
     def parse(self, value: Any, path: str) -> Any:
         """Return the record that a JSON value describes."""
         optional = tuple(self._defaults())
-        check_members(value, path, tuple(field for field, _ in self.fields if field not in optional), optional)
+        kinds.check_members(value, path, tuple(field for field, _ in self.fields if field not in optional), optional)
         return self.record(
             **{field: kind.parse(value[field], f"{path}.{field}") for field, kind in self.fields if field in value}
         )
@@ -155,7 +132,7 @@ class Form(Struct, frozen=True):
 def _nested(form: Form) -> Kind:
     def write(out: bytearray, value: Any, name: str) -> None:
         if not isinstance(value, form.record):
-            raise mistyped(name, f"a {form.record.__name__}", value)
+            raise kinds.mistyped(name, f"a {form.record.__name__}", value)
         form.write(out, value, name)
 
     return Kind(write, form.read, form.show, form.parse)
@@ -170,11 +147,11 @@ def _write_owner_draw(out: bytearray, value: Any, name: str) -> None:
 
 
 def _read_owner_draw(source: bytes, offset: int) -> tuple[records.OwnerDraw | int, int]:
-    tag = read_tag(source, offset)
+    tag = kinds.read_tag(source, offset)
     if tag == _CAPPED:
         return U64.read(source, offset + 1)
     if tag > _CAPPED:
-        raise malformed(offset, f"owner_draw starts with 0, 1 or 2, not {tag}")
+        raise kinds.malformed(offset, f"owner_draw starts with 0, 1 or 2, not {tag}")
     return records.OwnerDraw(tag), offset + 1
 
 
@@ -184,29 +161,29 @@ def _show_owner_draw(value: records.OwnerDraw | int) -> Any:
 
 def _parse_owner_draw(value: Any, path: str) -> records.OwnerDraw | int:
     if isinstance(value, dict):
-        check_members(value, path, ("Capped",))
+        kinds.check_members(value, path, ("Capped",))
         cap: int = U64.parse(value["Capped"], f"{path}.Capped")
         return cap
     for rule in records.OwnerDraw:
         if value == rule.name.capitalize():
             return rule
-    raise mistyped(path, '"Default", "Off" or {"Capped": cap}', value)
+    raise kinds.mistyped(path, '"Default", "Off" or {"Capped": cap}', value)
 
 
 _OWNER_DRAW: Final = Kind(_write_owner_draw, _read_owner_draw, _show_owner_draw, _parse_owner_draw)
 
 
-def _form(record: type[Struct], *kinds: Kind) -> Form:
-    return Form(record, tuple(zip(record.__struct_fields__, kinds, strict=True)))
+def _form(record: type[Struct], *carried: Kind) -> Form:
+    return Form(record, tuple(zip(record.__struct_fields__, carried, strict=True)))
 
 
-_ROUTES: Final = option(_nested(_form(records.RouteInstall, OCTETS, option(OCTETS))))
+_ROUTES: Final = kinds.option(_nested(_form(records.RouteInstall, OCTETS, kinds.option(OCTETS))))
 
 SYSTEM: Final[dict[int, Form]] = {
     0: _form(records.CreateAccount, ADDRESS),
     1: _form(records.Transfer, ADDRESS, U64),
     41: _form(records.FundActor, ADDRESS, U64),
-    43: _form(records.UpgradeActor, ADDRESS, OCTETS, option(OCTETS), _ROUTES),
+    43: _form(records.UpgradeActor, ADDRESS, OCTETS, kinds.option(OCTETS), _ROUTES),
     44: _form(records.UpdateBasefeeConfig, U128, U128, U128, U128, U64, U64, U64, U64),
     48: _form(records.CancelTimer, OCTETS),
     49: _form(records.UpdateTimerConfig, U64, U64, U64, U32, U64),
@@ -218,8 +195,11 @@ SYSTEM: Final[dict[int, Form]] = {
 }
 """The system instructions that this chain executes, by opcode; the last two on development chains alone."""
 
-_BYTES: Final = option(OCTETS)
-_DEPLOYMENT: Final = (OCTETS, octets(SALT_MAX), option(TEXT), _BYTES, _BYTES, option(U16), _ROUTES, _OWNER_DRAW)
+_BYTES: Final = kinds.option(OCTETS)
+_DEPLOYMENT: Final = (
+    *(OCTETS, kinds.octets(SALT_MAX), kinds.option(TEXT), _BYTES, _BYTES, kinds.option(U16)),
+    *(_ROUTES, _OWNER_DRAW),
+)
 ACTOR: Final[dict[int, Form]] = {  # the actor instructions, by opcode
     0: _form(records.DeployActor, *_DEPLOYMENT),
     1: _form(records.ExecuteActor, ADDRESS, TEXT, OCTETS),
@@ -247,7 +227,7 @@ def _unsupported(what: str) -> Rejection:
 def _write_instruction(out: bytearray, value: Any, name: str) -> None:
     place = _PLACES.get(type(value))
     if place is None:
-        raise mistyped(name, "an instruction", value)
+        raise kinds.mistyped(name, "an instruction", value)
     tag, opcode, form = place
     out.append(tag)
     out.append(opcode)
@@ -255,11 +235,11 @@ def _write_instruction(out: bytearray, value: Any, name: str) -> None:
 
 
 def _read_instruction(source: bytes, offset: int) -> tuple[Any, int]:
-    tag = read_tag(source, offset)
+    tag = kinds.read_tag(source, offset)
     family = FAMILY_NAMES.get(tag)
     if family is None:
         raise _unsupported(f"instruction family {tag} is not one of the public protocol's")
-    opcode = read_tag(source, offset + 1)
+    opcode = kinds.read_tag(source, offset + 1)
     form = _SUPPORTED[family].get(opcode)
     if form is None:
         name = NAMES[family].get(opcode)
@@ -276,7 +256,7 @@ def _show_instruction(value: Any) -> dict[str, Any]:
 
 def _only_member(value: Any, path: str) -> tuple[str, Any]:
     if not isinstance(value, dict) or len(value) != 1:
-        raise mistyped(path, "an object of one member", value)
+        raise kinds.mistyped(path, "an object of one member", value)
     return next(iter(value.items()))
 
 
@@ -300,16 +280,16 @@ def _parse_instruction(value: Any, path: str) -> Any:
 
 INSTRUCTION: Final = Kind(_write_instruction, _read_instruction, _show_instruction, _parse_instruction, 2)
 
-_OPTIONAL_U64: Final = option(U64)
+_OPTIONAL_U64: Final = kinds.option(U64)
 _VARINTS: Final = "cycles_limit cells_limit access_limit max_fee_per_cycle max_fee_per_cell"
 ENVELOPE: Final[tuple[tuple[str, Kind], ...]] = (
     ("chain_id", VARINT), ("nonce", VARINT), ("instruction", INSTRUCTION),
     *((name, VARINT) for name in _VARINTS.split()), ("max_fee_per_access", DECIMAL),
     ("max_priority_fee_per_cycle", VARINT), ("max_priority_fee_per_cell", VARINT),
     ("max_priority_fee_per_access", DECIMAL), ("sender", ADDRESS),
-    ("access_list", option(sequence(pair(ADDRESS, sequence(HASH))))), ("metadata", OCTETS),
-    ("origin_tx_hash", option(HASH)), ("origin_remaining_cycles", _OPTIONAL_U64),
+    ("access_list", kinds.option(kinds.sequence(kinds.pair(ADDRESS, kinds.sequence(HASH))))), ("metadata", OCTETS),
+    ("origin_tx_hash", kinds.option(HASH)), ("origin_remaining_cycles", _OPTIONAL_U64),
     ("origin_remaining_cells", _OPTIONAL_U64), ("origin_remaining_access", _OPTIONAL_U64),
-    ("signature", SIGNATURE), ("additional_signers", sequence(pair(ADDRESS, SIGNATURE))),
+    ("signature", SIGNATURE), ("additional_signers", kinds.sequence(kinds.pair(ADDRESS, SIGNATURE))),
 )  # fmt: skip
 """The fields of a transaction in wire order. Those up to ``signature`` are signed as they are."""

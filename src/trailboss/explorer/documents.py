@@ -1,6 +1,7 @@
 """A page as data: what a page's function returns and the renderer draws. Every text in here is shown as text."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -62,19 +63,13 @@ class PageColumn(Struct, frozen=True):
     bare: bool = False  # whether it needs no heading where a row is drawn as a card
 
 
-def columns(*labels: str, wide: bool = False) -> tuple[PageColumn, ...]:
-    """Return columns of words."""
-    return tuple(PageColumn(label, wide=wide) for label in labels)
+def columns(*labels: str, **style: bool) -> tuple[PageColumn, ...]:
+    """Return columns of one style, without any those of words."""
+    return tuple(PageColumn(label, **style) for label in labels)
 
 
-def numbers(*labels: str) -> tuple[PageColumn, ...]:
-    """Return columns of numbers."""
-    return tuple(PageColumn(label, right=True) for label in labels)
-
-
-def bare(*labels: str, wide: bool = False) -> tuple[PageColumn, ...]:
-    """Return columns that need no heading on a card."""
-    return tuple(PageColumn(label, wide=wide, bare=True) for label in labels)
+numbers: Final = partial(columns, right=True)
+bare: Final = partial(columns, bare=True)  # columns that need no heading on a card
 
 
 class Row(Struct, frozen=True):

@@ -3,15 +3,14 @@
 from enum import Enum
 from typing import Any, Final
 
-from trailboss.codec.canonical import decode_canonical
 from trailboss.explorer import cells
 from trailboss.explorer.address_labels import Names
 from trailboss.explorer.documents import Content
 from trailboss.explorer.text import octet_words, titled, visible
 from trailboss.model import transactions
 from trailboss.model.transactions import CancelTimer, ExtendTimer, Instruction, MoveTimer
-from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
+from trailboss.views.records import content_of
 from trailboss.views.text import WIDE, value_words
 
 CODE_FIELDS: Final = ("code", "manifest")  # fields that may be long; their length says enough
@@ -74,11 +73,5 @@ def payload(octets: bytes) -> Content:
 
 def decoded(octets: bytes) -> str:
     """Return bytes in words: what they encode if that is a map, a list or text; else as text or digits."""
-    try:
-        value = decode_canonical(octets) if len(octets) <= DECODED_BYTES_MAX else None
-    except Rejection:
-        value = None
-    # Almost any byte alone is canonical CBOR of some number, so a decoded number says nothing about what was meant.
-    if isinstance(value, dict | list | str) and octets:
-        return visible(value_words(value, WIDE), DECODED_MAX)
-    return octet_words(octets)
+    content = content_of(octets) if len(octets) <= DECODED_BYTES_MAX else octets
+    return octet_words(octets) if content is octets else visible(value_words(content, WIDE), DECODED_MAX)

@@ -76,8 +76,7 @@ class Query(Struct, frozen=True):
 
     path: str  # path of the page
     parameters: Mapping[str, str]  # by name, in order
-    # What was wrong with those that were read so far, each in a sentence.
-    complaints: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)  # what is wrong with those read so far, each in a sentence
 
     @classmethod
     def of(cls, path: str, parameters: Mapping[str, str]) -> "Query":
@@ -128,11 +127,7 @@ class Query(Struct, frozen=True):
 
 
 def parse_id(text: str, widths: tuple[int, ...]) -> bytes:
-    """Return the bytes of an id from the path of a page: hexadecimal digits, with or without ``0x``.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` if it is no such id.
-    """
+    """Return the bytes of an id in hexadecimal, with or without ``0x``; `Rejection` ``INVALID_DATA`` for others."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     try:
         found = bytes.fromhex(digits)

@@ -42,10 +42,7 @@ class Reading(Struct, frozen=True, dict=True):
         return views_for(self.view)
 
     def runway(self, payer: bytes) -> Runway:
-        """Return how long a payer's balance lasts, by its next timers.
-
-        Complexity: O(``PAID_TIMERS_MAX``), however many timers others have.
-        """
+        """Return how long a payer's balance lasts, by its next timers. Complexity: O(``PAID_TIMERS_MAX``)."""
         wanted = TimerFilter(payer=Address(payer))
         # One more, so that it is known whether there are more.
         page = self.node.index.live_timers(wanted, self.height, 0, PAID_TIMERS_MAX + 1)

@@ -103,23 +103,11 @@ def quote_timer(
 
     The cost follows from the rules of the next block. The chance is counted, not modelled: for each recent block under
     the mechanism of now, `Quoting.why_not` decides whether this timer, with these fees and its actor's present weight,
-    would have run if it had been due there and able to pay.
-
-    - In the lane it would not if its cap was below the lane basefee, or if timers of that height had yet to join: it
-      counts as the last of them. Otherwise fires with an equal or greater effective priority come before it, as ids
-      are not known beforehand, and it runs if they leave its gas limit of the lane. Where a record does not reach its
-      place, all fires come before it.
-    - Under FIFO it counts as the last of all due timers, and runs if the gas limits of those that fired leave its own
-      of the budget and the record names them all.
-    - An idle block has room.
-
-    The chance of running within k blocks is the share of the recent blocks that begin k blocks of which at least one
-    would have run it.
+    would have run if it had been due there and able to pay. The chance of running within k blocks is the share of the
+    recent blocks that begin k blocks of which at least one would have run it: ``docs/concepts/quote-and-runway.md``.
 
     Complexity: O(blocks × (timers that a record names + largest ``within``) + min(timers ahead, ``QUEUED_MAX``)).
-
-    Spec: CIP-1v3 §3, CIP-1v3 §5, CIP-1v3 §7.1, CIP-5 §6.3
-    Decision: D-16, D-53
+    Spec: CIP-1v3 §3, CIP-1v3 §5, CIP-1v3 §7.1, CIP-5 §6.3. Decision: D-16, D-53.
 
     Without ``tip``, a max_priority_fee_per_cycle, the default agent's counts; without ``actor``, 20 bytes, one that has
     not fired. There is a chance for each number of blocks in ``within``.

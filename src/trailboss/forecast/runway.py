@@ -98,25 +98,12 @@ def runway_of(
 ) -> Runway:
     """Return how many fires a payer's balance still pays for if everything goes on as it has, and when it runs out.
 
-    The payer's live timers are the first fires, each at its height, or in the next block if it is due. Beyond them,
-    each actor keeps its mean rate: its fires for this payer in the recent blocks, over the span from the first of them
-    to its next due timer. A timer due within another such span is followed by one like it, as many blocks later as
-    keep that rate: span × such timers ÷ fires. A timer further ahead fires once, and so does one of an actor that has
-    not fired for this payer in those blocks.
-
-    A fire costs what the actor's recent fires used on average, rounded up to a base unit and at most its pre-charge;
-    without any, its whole pre-charge. It needs that whole pre-charge, gas limit and all cells, to start; the balance
-    runs out in the first block in which a timer finds less. Under FIFO all timers of a block are pre-charged before
-    the first is settled, in the lane one after the other.
-
-    Prices are constant in each of three cases: the basefees of the next block, twice these, and those of the recent
-    block at the 95th percentile by cycle and lane basefee together, of the blocks under the mechanism of now (nearest
-    rank; the present ones if there are none). A timer also pays the tip that its fees, its bid or the defaults leave.
-    A state watch counts if a fire of it is queued; what waits in the mailbox has been paid for.
-
-    The estimate leaves out income, other spending, timers that transactions schedule, delays in a full lane, and the
-    lane's prices before its activation. Where loops of different rates meet in one block and FIFO reserves for both at
-    once, the balance may run out earlier.
+    The payer's live timers are the first fires. Beyond them, each actor keeps its mean rate: its fires for this payer
+    in the recent blocks, over the span from the first of them to its next due timer. A fire costs what the actor's
+    recent fires used on average, rounded up to a base unit and at most its pre-charge; without any, its whole
+    pre-charge. It needs that whole pre-charge, gas limit and all cells, to start; the balance runs out in the first
+    block in which a timer finds less. A state watch counts if a fire of it is queued; what waits in the mailbox has
+    been paid for. What the estimate leaves out stands in ``docs/concepts/quote-and-runway.md``.
 
     Complexity: O(live timers) unless ``timers`` are given, as the state has no index by payer: a few seconds at
     1,000,000. Then O(recent fires + 64 × timers of the payer), and O(log timers) for each fire that the last
@@ -212,7 +199,11 @@ def _paid_actors(payer: Address, recent: Sequence[RecentBlock], fires: Sequence[
 
 
 def _steps(fires: Sequence[_Fire], actors: dict[bytes, PaidActor]) -> list[Fraction | None]:
-    """Return after how many blocks each timer is followed by one like it; None for one that fires once."""
+    """Return after how many blocks each timer is followed by one like it; None for one that fires once.
+
+    Those due within another span of their actor go on, as many blocks later as keep its rate: span × such timers ÷
+    fires. Timers further ahead fire once, and so do those of an actor that has not fired for this payer.
+    """
     ends: dict[bytes, int] = {}
     going: dict[bytes, int] = {}
     for fire in fires:
@@ -241,7 +232,10 @@ class _Case(Struct, frozen=True):
 
 
 def _cases(rules: Rules, recent: Sequence[RecentBlock]) -> Iterator[_Case]:
-    """Yield the basefees of each reach, by the recent blocks under the mechanism of now."""
+    """Yield the basefees of each reach: of the next block, twice these, and those of the 95th percentile.
+
+    That is by cycle and lane basefee together, of the recent blocks under the mechanism of now, by nearest rank.
+    """
     cycle, cell = rules.timer_basefees()
     lane = rules.market.surcharge
     yield _Case(PRESENT, cycle, lane, cell)

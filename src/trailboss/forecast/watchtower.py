@@ -157,10 +157,7 @@ def burned_by_fires(block: Block) -> int:
 
 
 def count_failures(blocks: Iterable[Block]) -> dict[bytes, Counter[str]]:
-    """Return by actor how many of its timers came to nothing in some blocks, by `FAILURES`.
-
-    Complexity: O(receipts + events).
-    """
+    """Return by actor how many of its timers failed in some blocks, by `FAILURES`. Complexity: O(receipts + events)."""
     found: dict[bytes, Counter[str]] = {}
     for block in blocks:
         for event in block_events(block):

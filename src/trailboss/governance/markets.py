@@ -35,8 +35,7 @@ class MarketTerms(Struct, frozen=True, kw_only=True):
     kind: MarketKind = MarketKind.NONE
     record: LaneState | AuctionState | GlobalboxState | None = None  # what the block before left in the state
     timer_cycles_max: Cycles  # cycles that fires may use in the block. Spec: CIP-5 §6.5, CIP-1v1 §5, CIP-1v3 §9.
-    # The market's own basefee, base units per cycle; without one the cycle basefee. Spec: CIP-1v3 §13.2.
-    basefee: Price
+    basefee: Price  # its own basefee, base units per cycle; without one the cycle basefee. Spec: CIP-1v3 §13.2.
     surcharge: Price = Price(0)  # what a fire pays per cycle on top of the cycle basefee, base units
     rule: BasefeeRule | None = None  # how the basefee moves; None if it does not
     previous_tip: Price = Price(0)  # median tip per cycle of the fires of the block before, base units

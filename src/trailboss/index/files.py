@@ -38,11 +38,7 @@ class IndexFile:
     """
 
     def __init__(self, path: Path | None, genesis: bytes) -> None:
-        """Open or make the file of a chain; without a path a temporary one, which goes with this object.
-
-        Raises:
-            StorageError: If it can be neither used nor made.
-        """
+        """Open or make a chain's file, without a path a temporary one. `StorageError` if it can be neither."""
         self._directory = TemporaryDirectory(prefix="trailboss-index-") if path is None else None
         self.path = path or Path(self._directory.name if self._directory else "") / FILE_NAME
         self.is_damaged = False
@@ -117,11 +113,7 @@ class IndexFile:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Turn failures of what is done within into errors of ours.
-
-        Raises:
-            StorageError: If the file is damaged, or the disk full.
-        """
+        """Turn failures of what is done within into a `StorageError`: the file is damaged, or the disk full."""
         try:
             yield
         except sqlite3.Error as error:
@@ -129,11 +121,7 @@ class IndexFile:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Lend a connection that sees one state of the index, whatever is written meanwhile. From any thread.
-
-        Raises:
-            StorageError: If the index is closed, or the file is damaged.
-        """
+        """Lend a connection that sees one state, to any thread. `StorageError` if it is closed, or damaged."""
         if self.is_closed:
             raise StorageError(self.path, "the index is closed", "ask a node that runs")
         try:

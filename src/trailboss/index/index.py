@@ -120,11 +120,7 @@ class Index:
                 self._write()
 
     def write(self) -> None:
-        """Write the blocks that wait to be written.
-
-        Raises:
-            StorageError: If the file cannot be written.
-        """
+        """Write the blocks that wait to be written. `StorageError` if the file cannot be written."""
         with self._writing:
             self._write()
 
@@ -155,11 +151,7 @@ class Index:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Lend a connection that sees one state of the index, once what waits has been written.
-
-        Raises:
-            StorageError: If the index is closed, or the file cannot be used.
-        """
+        """Lend a connection, once what waits is written. `StorageError` if closed, or the file cannot be used."""
         if self._pending:
             self.write()
         with self._file.reading() as connection:

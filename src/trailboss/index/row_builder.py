@@ -14,15 +14,7 @@ from trailboss.index.records import BlockTally
 from trailboss.index.schema import ENDING_NUMBERS, ENDINGS, ORIGINS, PARTS, PLACE_MAX, place_at, stored
 from trailboss.model import events as topics
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
-from trailboss.model.transactions import (
-    CreateAccount,
-    ExecuteActor,
-    FundActor,
-    Instruction,
-    SetBalance,
-    Transfer,
-    UpgradeActor,
-)
+from trailboss.model.transactions import Instruction
 from trailboss.primitives.bounded import BoundedDict
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address
@@ -36,6 +28,7 @@ TRANSACTIONS, TIMERS, MESSAGES = (
 )
 RUNS: Final = {TRANSACTIONS: "transactions", TIMERS: "fires", MESSAGES: "messages"}
 """The sum that counts executions, by their origin."""
+TARGETS: Final = ("actor", "to", "account")  # fields of instructions that name an account or an actor
 SENDER, PAYER, TARGET, ACTOR = (1 << bit for bit in range(len(PARTS)))
 Row = tuple[object, ...]
 
@@ -99,8 +92,7 @@ class TimerRow(Struct):
     height: int | bytes  # at which it is due, as it is stored
     root: int | None  # the first timer of its line; None for itself
     generation: int
-    # Of a new one: those from id to handler, those from gas_limit to parent, and place and sequence.
-    columns: tuple[Row, Row, Row] | None = None
+    columns: tuple[Row, Row, Row] | None = None  # of a new one: id to handler, gas_limit to parent, place and sequence
     ended: int | None = None
     ending: int | None = None
     reverted: bool | None = None
@@ -289,10 +281,4 @@ def _number_of(origin: Origin) -> int:
 
 def target_of(instruction: Instruction) -> Address | None:
     """Return the account or actor that an instruction is about, if it names one."""
-    match instruction:
-        case Transfer(to=address) | CreateAccount(account=address) | SetBalance(account=address):
-            return address
-        case FundActor(actor=address) | ExecuteActor(actor=address) | UpgradeActor(actor=address):
-            return address
-        case _:
-            return None
+    return next((getattr(instruction, name) for name in TARGETS if hasattr(instruction, name)), None)

@@ -72,10 +72,7 @@ def rank_payers(connection: Connection, upto: int, offset: int = 0, limit: int =
 
 
 def find_unfunded(connection: Connection, since: int, upto: int, limit: int = PAGE_LIMIT) -> tuple[UnfundedPayer, ...]:
-    """Return the payers that could not pay for timers from a block on, the latest first.
-
-    Complexity: O(timers that ended for it since).
-    """
+    """Return who could not pay for timers from a block on, the latest first. O(timers that ended for it since)."""
     window = Window(upto, 0, limit)
     query = (
         "SELECT payer, count(*), max(ended) AS latest FROM timers INDEXED BY ended_by_ending "

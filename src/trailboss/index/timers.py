@@ -282,10 +282,7 @@ def list_children(
 def list_ancestors(
     connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
 ) -> ListPage[IndexedTimer]:
-    """Return the timer whose fire scheduled a timer, the one whose fire scheduled that, and so on.
-
-    Complexity: O(offset + limit).
-    """
+    """Return the timer whose fire scheduled a timer, and the one whose fire did that, and so on. O(offset + limit)."""
     window = pages.Window(upto, offset, limit)
     found = places_of(connection, timer_id, window.upto)
     if not found:

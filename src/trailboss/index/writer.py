@@ -90,11 +90,7 @@ class Writer:
         return octets
 
     def apply(self, blocks: Sequence[Block]) -> None:
-        """Index the next blocks, all of them or none.
-
-        Raises:
-            InvariantError: If they lie too high, or hold too much, to be indexed.
-        """
+        """Index blocks, all or none. `InvariantError` if they lie too high, or hold too much, to be indexed."""
         if not blocks:
             return
         self._connection.execute("BEGIN IMMEDIATE")
@@ -180,11 +176,7 @@ class Writer:
         self._connection.execute(_SUM_UP_SPANS, (span * schema.SPAN_BLOCKS,))
 
     def revert(self, height: int) -> None:
-        """Take back the blocks above a height. Complexity: O(what they hold).
-
-        Raises:
-            InvariantError: If there is no block of that height.
-        """
+        """Take back blocks above a height, in O(what they hold). `InvariantError` if it has no block of that height."""
         if not 0 <= height <= self.height:
             raise InvariantError(f"the index cannot go back to block {height} from block {self.height}")
         if height == self.height:

@@ -43,8 +43,8 @@ class Charging(Enum):
 class DeliveryPolicy(Struct, frozen=True, kw_only=True):
     """What differs between mechanisms beyond order."""
 
-    phase: Phase
-    charging: Charging
+    phase: Phase = Phase.AFTER_TRANSACTIONS
+    charging: Charging = Charging.IN_TURN
     examined_max: int  # due timers that one block examines, dead ones not counted. Decision: D-39, D-78.
     # Dead timers that one block examines and leaves once its clean-up budget is spent; beyond them it leaves out payers
     # that cannot pay. Decision: D-78.
@@ -52,8 +52,7 @@ class DeliveryPolicy(Struct, frozen=True, kw_only=True):
     joined_max: int = 0  # due timers that join the mechanism's index in one block; 0 without an index. Decision: D-51.
     passed_over_max: int = 0  # timers that one block passes over for lack of room; 0 for no bound. Decision: D-54.
     order: Order = Order.DUE  # what it ranks due timers by
-    # Host calls about timers that its actors have, by `trailboss.model.calls`; others are refused by name.
-    calls: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()  # host calls that its actors have, by `trailboss.model.calls`
     keeps: MarketKind = MarketKind.NONE  # what the state of a chain under it keeps for it
 
 
@@ -71,18 +70,14 @@ class Verdict(StrEnum):
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One due timer's fate in one block, with the numbers that led to it.
-
-    Amounts are base units, and 0 if the timer was decided before any price.
-    """
+    """One due timer's fate in one block, and why. Amounts are base units, 0 if decided before any price."""
 
     timer: Timer
     verdict: Verdict
     prices: Prices  # what it is pre-charged and settled at
     gas_limit: Cycles  # cycles the fire may use
     max_cost: Amount = Amount(0)  # worst-case cost of the fire at this block's prices, which is pre-charged
-    # What the payer could spend when the timer's turn came, earlier pre-charges taken off.
-    available: Amount = Amount(0)
+    available: Amount = Amount(0)  # what the payer could spend at the timer's turn, after earlier pre-charges
     reason: DeferralReason | None = None  # why it waits; None unless deferred
     rank: int = 0  # its place in the order, from 1; 0 if it was decided before any ranking
     weight: int = 0  # W(actor) in parts of 10⁻⁹; 0 without a market
@@ -132,8 +127,7 @@ class DueTimers(Struct, frozen=True):
     ``waiting``.
     """
 
-    # Those that are alive and have joined in earlier blocks; all, for a mechanism without an index.
-    waiting: Iterable[Timer]
+    waiting: Iterable[Timer]  # those alive that joined in earlier blocks; all, for a mechanism without an index
     joining: Sequence[Timer] = ()  # those that join in this block
     expired: Iterable[Timer] = ()  # those that have expired, joined or not, the first to expire first
     unfunded: Iterable[Timer] = ()  # those that have not joined because their payers cannot pay. Decision: D-79.

@@ -101,11 +101,7 @@ class BidTree(Generic[ItemT]):
             self.root = level[0]
 
     def remove(self, item: ItemT) -> None:
-        """Remove an item, whose bounds are as the tree knows them. Complexity: O(log n).
-
-        Raises:
-            InvariantError: If it is not there.
-        """
+        """Remove an item, whose bounds are as the tree knows them, in O(log n). `InvariantError` if it is not there."""
         path = self._path(item.place)
         children = path[-1].children if path else []
         number = bisect_left(children, item.place, key=_place_of)

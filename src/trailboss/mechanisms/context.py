@@ -21,12 +21,10 @@ UNBOUNDED: Final = Cells(U128_MAX)  # cells of a block without a bound: more tha
 class Bid(msgspec.Struct, frozen=True, gc=False):
     """What a timer whose agent was asked offers in this block."""
 
-    # Cap of lane basefee and tip together, base units per cycle; in the auction of cycle basefee and tip.
-    max_fee: Price
+    max_fee: Price  # cap of lane basefee (in the auction cycle basefee) and tip together, base units per cycle
     max_priority_fee: Price  # cap of the tip, base units per cycle
     source: FeeSource
-    # Cycles that asking took; they count into the timer's gas if it fires in this block.
-    cycles_used: Cycles = Cycles(0)
+    cycles_used: Cycles = Cycles(0)  # cycles that asking took; they count into its gas if it fires in this block
     # Caps of cell basefee and tip together and of the tip alone, base units per cell; None for the cell basefee and no
     # tip. Spec: CIP-1v3 §7.1. Decision: D-86.
     cell_fees: tuple[Price, Price] | None = None
@@ -44,14 +42,10 @@ MarketT_co = TypeVar("MarketT_co", bound=Market, covariant=True)
 
 
 class LaneMarket(Market, frozen=True, kw_only=True):
-    """The lane's market in one block. Spec: CIP-1v3 §5, CIP-1v3 §7, CIP-1v3 §8.
-
-    Timers above the cap of one fire are set aside.
-    """
+    """The lane's market; timers above the cap are set aside. Spec: CIP-1v3 §5, CIP-1v3 §7, CIP-1v3 §8."""
 
     basefee: Price  # lane basefee, base units per cycle
-    # Timers scheduled before this height are held to the cap instead; 0 for none. Decision: D-13.
-    clamps_before: Height
+    clamps_before: Height  # timers scheduled before this height are held to the cap; 0 for none. Decision: D-13.
     weight_min: int  # least W(actor), in parts of 10⁻⁹, as ``weight_max``
     weight_max: int
     fires_of: Callable[[bytes], int]  # actor to its fires within the window
@@ -86,18 +80,13 @@ class GlobalboxMarket(Market, frozen=True, kw_only=True):
     max_fires: int  # fires materialized in this block
     max_fires_per_target: int
     hits_max: int  # state watches that become candidates in this block. Decision: D-65.
-    # Keys that count as modified, ascending: those of this block's transactions, and carried ones.
-    modified: Sequence[CarriedHit]
+    modified: Sequence[CarriedHit]  # keys that count as modified, ascending: by transactions, or carried over
     timer_of: Callable[[int, bytes], Timer]  # height and id to a timer's present record
-    # Returns the entries of the mailbox, as of now, in the order of deliver_seq.
-    entries: Callable[[], Iterator[MailboxEntry]]
+    entries: Callable[[], Iterator[MailboxEntry]]  # returns the mailbox as of now, in the order of deliver_seq
 
 
 class SelectionContext(Struct, Generic[MarketT_co], frozen=True, kw_only=True):
-    """What one block's delivery offers. Numbers are read once a block; the callables answer as of now.
-
-    Spec: CIP-5 §6.3, CIP-5 §6.5
-    """
+    """What a block offers: numbers as it begins, callables as of now. Spec: CIP-5 §6.3, CIP-5 §6.5."""
 
     height: Height
     cycle_basefee: Price  # base units per cycle of a fire, its multiplier applied

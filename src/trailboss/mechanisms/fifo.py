@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 from trailboss.fees import Prices
-from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Mechanism, Phase, Rest, Verdict
+from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Mechanism, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model import calls
 from trailboss.model.decisions import Stop
@@ -17,10 +17,7 @@ NAME: Final = "fifo"
 
 
 class Fifo(Mechanism):
-    """The mechanism of CIP-5: after the transactions, all are pre-charged before any runs.
-
-    Spec: CIP-5 §5. Decision: D-09.
-    """
+    """After the transactions, all are pre-charged before any runs. Spec: CIP-5 §5. Decision: D-09."""
 
     name = NAME
 
@@ -38,7 +35,6 @@ def build_fifo(params: ChainParams) -> Fifo:
     """Return the mechanism with the chain's parameters."""
     return Fifo(
         DeliveryPolicy(
-            phase=Phase.AFTER_TRANSACTIONS,
             charging=Charging.ALL_FIRST,
             examined_max=params.timers.due_examined_max,
             dead_examined_max=params.timers.dead_examined_max,

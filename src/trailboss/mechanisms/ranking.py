@@ -130,8 +130,7 @@ class Lineup(NamedTuple):
 
     trees: Sequence[PricedTree]  # they do not change while the order is asked for
     basefee: int  # what bids must cover, base units per cycle
-    # Payers whose timers are left out, as of the moment at which one of them would come. Decision: D-78.
-    out: Container[bytes]
+    out: Container[bytes]  # payers whose timers are left out, as of when the first would come. Decision: D-78.
     # Groups and nodes whose timers have all expired before it are left out, where bounds say so; other expired timers
     # are not.
     height: int = 0
@@ -166,10 +165,7 @@ def _keyed(priced: PricedTree, items: Iterable[Bounded], lineup: Lineup) -> Iter
 
 
 def ranked_all(lineup: Lineup) -> Iterator[Any]:
-    """Return the members of a lineup in rank; those that cannot fire are left out.
-
-    Complexity: O(n) for n timers, and O(n log n) as they are asked for.
-    """
+    """Return in rank the members that can fire. Complexity: O(n) for n timers, and O(n log n) as they are asked for."""
     apart = lineup.apart
     found: dict[tuple[int, int], list[Any]] = {}
     for priced in lineup.trees:

@@ -24,11 +24,7 @@ GENESIS_PARAMS: Final = MappingProxyType({lane.NAME: ("lane.activation_height", 
 
 
 def build_mechanism(name: str, params: ChainParams) -> Mechanism:
-    """Return the mechanism of that name, with the chain's parameters.
-
-    Raises:
-        ConfigurationError: If there is none of that name.
-    """
+    """Return the mechanism of that name, with the chain's parameters. `ConfigurationError` if there is none."""
     if name not in MECHANISMS:
         raise ConfigurationError(f"unknown mechanism {name!r}; there are: {', '.join(MECHANISMS)}")
     return MECHANISMS[name](params)

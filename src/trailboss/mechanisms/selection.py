@@ -45,11 +45,7 @@ class IndexSelection(Generic[KeptIndex, MarketT_co]):
         self._rest: Rest | None = None
 
     def rest(self) -> Rest:
-        """Return what was left, after the walk.
-
-        Raises:
-            InvariantError: If the walk is not over.
-        """
+        """Return what was left, after the walk. `InvariantError` if the walk is not over."""
         if self._rest is None:
             raise InvariantError("what a walk leaves is known when it is over")
         return self._rest

@@ -16,15 +16,13 @@ class Account(msgspec.Struct, array_like=True, gc=False):
     """An account or actor as the state holds it."""
 
     version: int = RECORD_VERSION
-    # Base units, 16 bytes big-endian (an amount has 128 bits, msgpack integers 64).
-    balance: bytes = bytes(AMOUNT_WIDTH)
+    balance: bytes = bytes(AMOUNT_WIDTH)  # base units, 16 bytes big-endian: msgpack integers have 64 bits
     nonce: int = 0  # transactions sent
     code_hash: bytes = b""  # Keccak-256 of an actor's source, 32 bytes; empty for a plain account
     owner: bytes = b""  # deployer of an actor, 20 bytes; empty for a plain account
     timer_nonce: int = 0  # accepted schedules of this actor. Decision: D-01.
     timer_count: int = 0  # Live timers of this actor. Spec: CIP-5 §4.2.
-    # The gas bidding agent that prices this actor's timers, 20 bytes; empty for none. Decision: D-17.
-    agent: bytes = b""
+    agent: bytes = b""  # gas bidding agent that prices this actor's timers, 20 bytes; empty for none. Decision: D-17.
     recent_fires: int = 0  # Fires of this actor's timers within the fairness window. Spec: CIP-1v3 §8.
 
 

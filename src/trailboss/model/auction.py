@@ -43,13 +43,11 @@ class AuctionActor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     rescaled: int = 0  # how many of `AuctionState.rescales` it includes
     epoch: int = 0  # epoch of the last update; the remaining fields belong to it
     fires: int = 0  # fires
-    # Blocks that its timers waited after they fell due, summed over the timers, up to ``counted_at``.
-    deferrals: int = 0
+    deferrals: int = 0  # blocks that its timers waited once due, summed over them, up to ``counted_at``
     waiting: int = 0  # due timers that have joined and wait
     counted_at: int = 0  # block up to which ``deferrals`` is counted
     quiet_since: int = 0  # block of its last fire, or the one before it began to wait if that is later
     longest_wait: int = 0  # most consecutive blocks that it waited without a fire, up to ``counted_at``
-    # Whether one of its timers joined, fired, or waited at the end of a block up to ``counted_at``.
-    took_part: bool = False
+    took_part: bool = False  # whether one of its timers joined, fired, or waited, up to ``counted_at``
     highest_tip: bytes = bytes(AMOUNT_WIDTH)  # highest effective tip per cycle of a fire, 16 bytes
     cycles_used: int = 0  # cycles of its fires

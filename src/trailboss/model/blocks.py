@@ -90,12 +90,9 @@ class Block(Struct, frozen=True, kw_only=True):
     header: Header
     hash: Hash32  # hash of the header
     transactions: tuple[Transaction, ...] = ()  # in order, without refused ones
-    # One per transaction, then one per fire, then one per message, in the order they ran.
-    receipts: tuple[ReceiptRecord, ...] = ()
-    # The block's own events: timers that ended or waited without running. Decision: D-38.
-    events: tuple[EventRecord, ...] = field(default=())
-    # How it chose among its due timers; outside consensus, None if it had no choice. Decision: D-53.
-    decisions: DecisionRecord | None = None
+    receipts: tuple[ReceiptRecord, ...] = ()  # of transactions, then fires, then messages, in the order they ran
+    events: tuple[EventRecord, ...] = field(default=())  # its own: timers that ended or waited unrun. Decision: D-38.
+    decisions: DecisionRecord | None = None  # its choice among due timers; outside consensus. Decision: D-53.
     printed: tuple[PrintedLine, ...] = ()  # what queried gas bidding agents printed; outside consensus. Decision: D-89.
 
     @property

@@ -106,10 +106,8 @@ class LaneState(msgspec.Struct, frozen=True, array_like=True):
     """The timer lane between two blocks. Spec: CIP-1v3 §5."""
 
     basefee: bytes  # lane basefee of the next block, base units per cycle
-    # Lower median of the tips per cycle that the last block's fires paid; 0 if none fired.
-    previous_tip: bytes = bytes(AMOUNT_WIDTH)
-    # Base units of lane basefee burned since the activation; part of `Economy.burned`.
-    burned: bytes = bytes(AMOUNT_WIDTH)
+    previous_tip: bytes = bytes(AMOUNT_WIDTH)  # lower median of the last block's tips per cycle; 0 if none fired
+    burned: bytes = bytes(AMOUNT_WIDTH)  # lane basefee burned so far, base units; part of `Economy.burned`
 
 
 class JoiningGaps(msgspec.Struct, frozen=True, array_like=True):
@@ -129,8 +127,7 @@ class FairnessTotals(msgspec.Struct, frozen=True, array_like=True):
 
     first: int = 0  # number of the oldest block record in the window; blocks without a fire have none
     next: int = 0  # number of the next record
-    # Numbers of actors by their fires within the window, as (fires, actors), ascending.
-    counts: tuple[tuple[int, int], ...] = ()
+    counts: tuple[tuple[int, int], ...] = ()  # actors by their fires in the window: (fires, actors), ascending
 
 
 class BlockFires(msgspec.Struct, frozen=True, array_like=True):
@@ -168,10 +165,7 @@ class DeferredCall(msgspec.Struct, frozen=True, array_like=True):
 
 
 class GasPool(msgspec.Struct, frozen=True, array_like=True):
-    """What an execution has left of its limits, for the deferred transactions that it created.
-
-    Spec: CIP-5 §5.2. Decision: D-88.
-    """
+    """What an execution leaves for the deferred transactions that it created. Spec: CIP-5 §5.2. Decision: D-88."""
 
     payer: bytes  # who pays, 20 bytes
     cycles: int  # cycles left

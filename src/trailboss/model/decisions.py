@@ -67,12 +67,10 @@ class ExaminedTimer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     cycles_used: int  # cycles the fire used; 0 if it did not fire
     tip: Price  # its priority per cycle: what it pays the proposer
     weight: int  # W(actor) in parts of 10⁻⁹; 0 under a mechanism without one
-    # Cap of lane basefee and tip together, in the auction of cycle basefee and tip; 0 under a mechanism without one.
-    max_fee: Price
+    max_fee: Price  # cap of lane basefee (in the auction cycle basefee) and tip; 0 without a market
     fee_source: FeeSource  # where its fees come from
     target: bytes = b""  # actor whose handler runs, 20 bytes, if it is not its owner; else empty
-    # Its fire's standing in Globalbox, in units of 2⁻⁹⁶: the greater comes first; None outside of it.
-    standing: int | None = None
+    standing: int | None = None  # its fire's standing in Globalbox, in units of 2⁻⁹⁶, the greater first
     fire_seq: int | None = None  # number of the timer's fire, from 0; None but for Globalbox
     deliver_seq: int | None = None  # number of the fire's entry in the mailbox; None outside of it
 
@@ -129,10 +127,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     not_joined: int  # due timers that have not joined yet
     gaps: tuple[JoiningGap, ...]  # their places in the due order; empty under a mechanism that is offered all
     agent_cycles: int  # cycles that gas bidding agents used
-    # Failures of agents that gave no bid; the limit of queries bounds them.
-    agent_failures: tuple[AgentFailure, ...] = ()
-    # Bids of the other agents, in the order of the queries; at most ``ENTRIES_MAX``.
-    agent_bids: tuple[AgentBid, ...] = ()
+    agent_failures: tuple[AgentFailure, ...] = ()  # of agents that gave no bid; the limit of queries bounds them
+    agent_bids: tuple[AgentBid, ...] = ()  # of the other agents, in the order of queries; at most ``ENTRIES_MAX``
     queued: int = 0  # fires in Globalbox after the block
     in_mailbox: int = 0  # entries that wait in its mailbox after the block
     carried: int = 0  # modified keys that more watches will match in the next block

@@ -102,17 +102,9 @@ class AgentSet(Struct, frozen=True):
     agent: bytes
 
 
-Effect = (
-    TimerScheduled
-    | TimerCancelled
-    | ReservedTimerCancelled
-    | TimerExtended
-    | TimerMoved
-    | TimerUpdated
-    | EventEmitted
-    | MessageSent
-    | CallDeferred
-    | TimerPriorityClamped
-    | TimerArgumentDeprecated
-    | AgentSet
+# fmt: off
+Effect = (  # anything that a frame asks for
+    TimerScheduled | TimerCancelled | ReservedTimerCancelled | TimerExtended | TimerMoved | TimerUpdated | EventEmitted
+    | MessageSent | CallDeferred | TimerPriorityClamped | TimerArgumentDeprecated | AgentSet
 )
+# fmt: on

@@ -21,8 +21,7 @@ _SHOWN_UNIT: Final = 10**SHOWN_DECIMALS
 class GlobalboxState(msgspec.Struct, frozen=True, array_like=True):
     """The queue's running numbers."""
 
-    # Age that everything in the queue gained by ``clock_height``: 32 bytes, in units of 2⁻⁹⁶.
-    clock: bytes = bytes(STANDING_WIDTH)
+    clock: bytes = bytes(STANDING_WIDTH)  # age gained by ``clock_height``: 32 bytes, in units of 2⁻⁹⁶
     clock_height: int = 0  # block of that count
     age_weight: bytes = bytes(16)  # W_age since then, in units of 2⁻⁹⁶ a block, 16 bytes
     first: int = 0  # deliver_seq of the oldest entry in the mailbox

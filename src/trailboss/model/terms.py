@@ -31,10 +31,7 @@ class MechanismTerms(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AuctionTerms(MechanismTerms, frozen=True, array_like=True, tag="auction", gc=False):
-    """A timer of the GBA auction. Its standing bid is `Timer.fees`.
-
-    Spec: CIP-1v1 §3, CIP-1v1 §4.2. Decision: D-57, D-60.
-    """
+    """A timer of the auction, whose bid is `Timer.fees`. Spec: CIP-1v1 §3, CIP-1v1 §4.2. Decision: D-57, D-60."""
 
     agent: bytes  # its gas bidding agent, 20 bytes
     asked_at: int = 0  # block of the agent's last query; 0 for none
@@ -54,10 +51,7 @@ class Trigger(StrEnum):
 
 
 class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
-    """A fire in Globalbox: its rank, fixed at insertion, and what its delivery uses.
-
-    Spec: CIP-5old §5.3, CIP-5old §8.2. Decision: D-20, D-61, D-62.
-    """
+    """A queued fire: its rank and what it uses. Spec: CIP-5old §5.3, CIP-5old §8.2. Decision: D-20, D-61, D-62."""
 
     # Score at the insertion less the age clock of that block: 32 bytes, big-endian, two's complement, in units of
     # 2⁻⁹⁶. The greater comes first.

@@ -132,10 +132,7 @@ _version: Final = msgspec.msgpack.Decoder(list[object])
 
 
 def freeze_fees(max_fee: int, max_priority_fee: int, cell_fees: tuple[int, int] | None = None) -> bytes:
-    """Return what `Timer.fees` holds for two fees per cycle and, if a bid states them, two per cell.
-
-    Base units, each below 2**128. Decision: D-16, D-86.
-    """
+    """Return `Timer.fees` for fees per cycle and, if stated, per cell, each below 2**128. Decision: D-16, D-86."""
     return b"".join(map(amount_octets, (max_fee, max_priority_fee, *(cell_fees or ()))))
 
 
@@ -165,11 +162,7 @@ def own_agent(fees: bytes) -> bytes:
 
 
 def decode_timer(octets: bytes) -> Timer:
-    """Return the record that the bytes hold. Spec: CIP-5 §3.1.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` for another codec version, or bytes that are no timer record.
-    """
+    """Return the timer that bytes hold; `Rejection` ``INVALID_DATA`` if none of this version. Spec: CIP-5 §3.1."""
     try:
         timer = _decoder.decode(octets)
     except msgspec.DecodeError as error:

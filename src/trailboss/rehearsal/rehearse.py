@@ -19,19 +19,8 @@ from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.rehearsal.run import (
-    CANCELLED,
-    EXPIRED,
-    FIRED,
-    STRANDED,
-    UNFUNDED,
-    WAITING,
-    Fate,
-    OnBlock,
-    RehearsalRun,
-    Run,
-    fork_of,
-)
+from trailboss.rehearsal import run as runs
+from trailboss.rehearsal.run import CANCELLED, EXPIRED, FIRED, STRANDED, UNFUNDED, WAITING, Fate, OnBlock, Run
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.mechanism.registry import views_of
 from trailboss.views.shared_fields import extended
@@ -153,18 +142,18 @@ def _check(chain: ChainReader, height: int, blocks: int) -> None:
         raise Rejection(RejectionReason.INVALID_DATA, what, blocks=blocks)
 
 
-def _run(chain: ChainReader, activation_height: int | None, last: int, on_block: OnBlock | None) -> RehearsalRun:
-    run = RehearsalRun(fork_of(chain, {ACTIVATION: activation_height or 0}), activation_height)
+def _run(chain: ChainReader, activation_height: int | None, last: int, on_block: OnBlock | None) -> runs.RehearsalRun:
+    run = runs.RehearsalRun(runs.fork_of(chain, {ACTIVATION: activation_height or 0}), activation_height)
     run.advance(last, on_block)
     return run
 
 
-def _fates(run: RehearsalRun, known: Mapping[bytes, Timer], last: int) -> dict[bytes, tuple[Timer, Fate]]:
+def _fates(run: runs.RehearsalRun, known: Mapping[bytes, Timer], last: int) -> dict[bytes, tuple[Timer, Fate]]:
     scheduled = {identity: timer for identity, (timer, _) in run.scheduled.items() if timer.height <= last}
     return {identity: (timer, run.fate(timer)) for identity, timer in {**known, **scheduled}.items()}
 
 
-def _rehearsed(run: RehearsalRun, timer: Timer, fate: Fate, without: tuple[Timer, Fate] | None) -> RehearsedTimer:
+def _rehearsed(run: runs.RehearsalRun, timer: Timer, fate: Fate, without: tuple[Timer, Fate] | None) -> RehearsedTimer:
     scheduled = run.scheduled.get(timer.timer_id)
     return extended(
         RehearsedTimer,
@@ -215,11 +204,7 @@ def _totals(fates: Iterable[Fate]) -> RunTotals:
         on_time=delays["0"],
         late=outcomes[FIRED] - delays["0"],
         reverted=reverted,
-        stranded=outcomes[STRANDED],
-        waiting=outcomes[WAITING],
-        unfunded=outcomes[UNFUNDED],
-        expired=outcomes[EXPIRED],
-        cancelled=outcomes[CANCELLED],
+        **{outcome: outcomes[outcome] for outcome in GRAVITY if outcome != FIRED},
         waited_for=dict(waited_for),
         delays=dict(delays),
         tips=paid["tip"],

@@ -2,8 +2,8 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -25,6 +25,7 @@ from trailboss.state.store import MemoryStore
 from trailboss.views.explain.waits import AGENT_OFFER
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.records import block_events
+from trailboss.views.text import runs_of
 from trailboss.vm.engines import new_engine
 
 
@@ -154,19 +155,14 @@ class RehearsalRun:
                 on_block(block)
 
     def fate(self, timer: Timer) -> Fate:
-        """Return what became of a timer that was due by the run's last block.
-
-        Complexity: O(1) for a timer without fees of its own, else O(blocks in which it waited).
-        """
+        """Return what became of a timer due by the last block. O(1) without fees, else O(blocks in which it waited)."""
         end, last = self._ends.get(timer.timer_id), self.fork.height
         stop = last + 1 if end is None or end.height is None else end.height
         present = timer if end is not None else self.fork.timer(timer.timer_id) or timer
         waits, priced_out = self._waits(present, stop)
         if end is None:
             end = Fate(outcome=STRANDED if self._is_over_cap(timer) else WAITING, height=None)
-        return replace(end, delay=max(0, stop - timer.height), waits=waits, priced_out=tuple(_runs(priced_out)))
-
-    # What a block shows
+        return replace(end, delay=max(0, stop - timer.height), waits=waits, priced_out=tuple(runs_of(priced_out)))
 
     def _watch(self, block: Block) -> None:
         record = block.decisions
@@ -204,8 +200,6 @@ class RehearsalRun:
                 facts = _facts(event)
                 missing = facts["required"] - facts["available"]
             self._ends[event.timer_id] = Fate(outcome=TIMER_ENDINGS[event.name], height=height, missing=missing)
-
-    # Why a timer waited
 
     def _is_over_cap(self, timer: Timer) -> bool:
         if self._activation is None:
@@ -286,14 +280,3 @@ def _payment(receipt: ReceiptRecord, record: DecisionRecord, *, in_lane: bool) -
         lane_burned=lane_burned,
         tip=receipt.tip,
     )
-
-
-def _runs(heights: Sequence[int]) -> Iterator[Run]:
-    """Yield ascending heights as runs.
-
-    >>> list(_runs([3, 4, 7]))
-    [(3, 4), (7, 7)]
-    """
-    for _, group in groupby(enumerate(heights), key=lambda pair: pair[1] - pair[0]):
-        members = [height for _, height in group]
-        yield members[0], members[-1]

@@ -181,11 +181,7 @@ class Observer:
 
 
 def outcome_of(tallies: Sequence[Tally]) -> Outcome:
-    """Return the outcome of some actors together. Decision: D-35.
-
-    Raises:
-        InvariantError: If timers have appeared or gone without an event.
-    """
+    """Return some actors' outcome; `InvariantError` if timers came or went without an event. Decision: D-35."""
     lateness = sorted(late for tally in tallies for late in tally.lateness)
     overdue = [late for tally in tallies for late in tally.overdue]
     ended = {end: sum(tally.ended[end.value] for tally in tallies) for end in TimerEnd}

@@ -14,15 +14,7 @@ from trailboss.params import FeeParams
 from trailboss.primitives.errors import ConfigurationError, InvariantError
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
-from trailboss.simulator.measures import (
-    ActorResult,
-    BlockLine,
-    Fire,
-    GroupResult,
-    MechanismResult,
-    Observer,
-    outcome_of,
-)
+from trailboss.simulator import measures
 from trailboss.simulator.sources import CROWD, DIALECTS, actor_source
 from trailboss.simulator.workload import ActorGroup, Traffic, Workload, asked_fires, check_workload, due_heights
 
@@ -50,7 +42,7 @@ class _Member(NamedTuple):
 
 def compare(
     workload: Workload, mechanisms: Sequence[str] = MECHANISMS, on_block: Callable[[], None] | None = None
-) -> tuple[MechanismResult, ...]:
+) -> tuple[measures.MechanismResult, ...]:
     """Run a workload through mechanisms, one after the other; the same workload gives the same result everywhere.
 
     ``on_block`` is called after each of the workload's blocks.
@@ -95,10 +87,10 @@ class _Run:
         self._batches = _batches(workload, chain.params.fees)
         self._start = WARM_UP + 1 + len(self._batches)
         self._members: dict[bytes, _Member] = {}
-        self._observer = Observer(len(workload.actors))
+        self._observer = measures.Observer(len(workload.actors))
         self._included = self._refused = 0
-        self._timeline: list[BlockLine] = []
-        self._fires: list[Fire] = []
+        self._timeline: list[measures.BlockLine] = []
+        self._fires: list[measures.Fire] = []
 
     def set_up(self) -> None:
         """Let the basefees rest, then deploy and fund the actors, each of which schedules its first timers."""
@@ -120,17 +112,17 @@ class _Run:
         self._included += len(applied.block.transactions)
         self._refused += len(applied.refused)
         fires = self._observer.observe(applied.block)
-        self._fires.extend(Fire(block, self._members[actor].group, late) for actor, late in fires)
+        self._fires.extend(measures.Fire(block, self._members[actor].group, late) for actor, late in fires)
         header, oldest = applied.block.header, self._observer.oldest(applied.block.height)
         basefee = amount_of(header.cycle_basefee)
-        self._timeline.append(BlockLine(block, header.timer_cycles_used, header.cycles_used, basefee, oldest))
+        self._timeline.append(measures.BlockLine(block, header.timer_cycles_used, header.cycles_used, basefee, oldest))
 
-    def result(self) -> MechanismResult:
+    def result(self) -> measures.MechanismResult:
         """Return the results; raises InvariantError if money or timers are lost. Decision: D-35."""
         chain, tallies, members = self._chain, self._observer.tallies, self._members.items()
         self._observer.finish(chain.height)
         chain.check_invariants()
-        outcome = outcome_of(list(tallies.values()))
+        outcome = measures.outcome_of(list(tallies.values()))
         totals = chain.totals()
         seen = (outcome.scheduled, outcome.delivered, outcome.expired, outcome.unfunded, outcome.cancelled)
         counted = (totals.scheduled, totals.fired, totals.expired, totals.unfunded, totals.cancelled)
@@ -138,12 +130,14 @@ class _Run:
             raise InvariantError(f"the events are of {seen} timers, the chain counts {counted}")
         supply, burned = chain.economy()
         budget, (part, whole) = chain.rules().timer_cycles_max(), FULL
-        return MechanismResult(
+        return measures.MechanismResult(
             mechanism=self._mechanism,
             budget_cycles=budget,
             outcome=outcome,
             groups=tuple(
-                GroupResult(group.name, outcome_of([tallies[actor] for actor, each in members if each.group == index]))
+                measures.GroupResult(
+                    group.name, measures.outcome_of([tallies[actor] for actor, each in members if each.group == index])
+                )
                 for index, group in enumerate(self._workload.actors)
             ),
             actors=tuple(self._actor_result(actor, member) for actor, member in members),
@@ -159,9 +153,9 @@ class _Run:
             fires=tuple(self._fires),
         )
 
-    def _actor_result(self, actor: bytes, member: _Member) -> ActorResult:
+    def _actor_result(self, actor: bytes, member: _Member) -> measures.ActorResult:
         tally, group = self._observer.tallies[actor], self._workload.actors[member.group]
-        return ActorResult(group.name, member.number, Address(actor), len(tally.lateness), tally.asked)
+        return measures.ActorResult(group.name, member.number, Address(actor), len(tally.lateness), tally.asked)
 
     def _set_up_block(self, drafts: Sequence[_Draft]) -> None:
         applied = self._chain.build(self._signed(self._funder, drafts))

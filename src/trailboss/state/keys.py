@@ -78,10 +78,7 @@ def storage_address(key: bytes) -> Address:
 
 
 def storage_range(address: bytes) -> tuple[bytes, bytes]:
-    """Return the bounds, lower inclusive and upper exclusive, of all storage keys of an actor.
-
-    The order within is that of the hashed slot names.
-    """
+    """Return the bounds, lower inclusive, of an actor's storage keys; their order is that of the hashed slot names."""
     following = int.from_bytes(STORAGE + address, "big") + 1
     return STORAGE + address, following.to_bytes(_ADDRESS_END, "big")
 
@@ -159,8 +156,5 @@ def mailbox_major(key: bytes) -> int:
 
 
 def transient_key(kind: bytes, identifier: bytes) -> bytes:
-    """Return the key of a value that lasts for its transaction.
-
-    The kind has at most 255 bytes; the key includes its length, so kinds cannot overlap.
-    """
+    """Return the key of a value that lasts for its transaction. Kinds, of at most 255 bytes, cannot overlap."""
     return TRANSIENT + len(kind).to_bytes(1, "big") + kind + identifier

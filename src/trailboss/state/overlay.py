@@ -51,11 +51,7 @@ class Overlay:
         return len(self._log)
 
     def revert(self, mark: int) -> None:
-        """Revert every write since ``mark``. Later marks become void. Complexity: O(writes since).
-
-        Raises:
-            InvariantError: If the overlay has already gone back before the mark.
-        """
+        """Revert all writes since ``mark``, in O(writes); later marks become void. `InvariantError` if it is."""
         self._check_mark(mark)
         log, table = self._log, self._table
         if mark < self._slots_noted:
@@ -71,10 +67,7 @@ class Overlay:
                 table[key] = old
 
     def clear_transient(self) -> None:
-        """Clear all transient values; a revert to an earlier mark restores those of that mark.
-
-        Complexity: O(writes since the last call).
-        """
+        """Clear transient values; a revert to an earlier mark restores them. O(writes since the last call)."""
         log, table = self._log, self._table
         written = [key for key, _ in log[self._clearings[-1] :] if key[0] == TRANSIENT_BYTE]
         for key in written:
@@ -83,10 +76,7 @@ class Overlay:
         self._clearings.append(len(log))
 
     def changes(self) -> dict[bytes, bytes | None]:
-        """Return the net changes: value by full key, None for deleted; no transient key, none that equals the store.
-
-        Complexity: O(keys written).
-        """
+        """Return all differences from the store but transient keys; None for deleted. O(keys written)."""
         read_base = self._read_base
         return {
             key: value for key, value in self._table.items() if key[0] != TRANSIENT_BYTE and value != read_base(key)

@@ -44,10 +44,7 @@ class SlotIndex:
         self._names: dict[bytes, SortedList] = {}
 
     def add(self, address: bytes, name: bytes) -> None:
-        """Add a name that the actor's list does not hold; one too long for scans is left out.
-
-        Complexity: O(log names).
-        """
+        """Add a name that the actor's list lacks; one too long for scans is left out. Complexity: O(log names)."""
         if len(name) > SCANNED_NAME_MAX:
             return
         if address not in self._names:

@@ -15,29 +15,9 @@ from msgspec import Struct
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
-from trailboss.state import tree
-from trailboss.state.commitment import (
-    EMPTY_ROOTS,
-    Roots,
-    build_roots,
-    count_keys,
-    iterate_values,
-    next_roots,
-    state_root,
-)
-from trailboss.state.keys import (
-    HEIGHT_WIDTH,
-    KEY_WIDTHS,
-    STORAGE,
-    STORAGE_BYTE,
-    TIMER_ID_START,
-    TIMERS,
-    TIMERS_BYTE,
-    storage_address,
-    storage_key,
-    timer_height,
-    timer_id,
-)
+from trailboss.state import commitment, keys, tree
+from trailboss.state.commitment import Roots, state_root
+from trailboss.state.keys import HEIGHT_WIDTH, KEY_WIDTHS, STORAGE, STORAGE_BYTE, TIMER_ID_START, TIMERS, TIMERS_BYTE
 from trailboss.state.slots import SlotIndex, decode_slot
 from trailboss.state.view import StoreView, Trail
 
@@ -107,8 +87,8 @@ class Store(ABC):
 
     def __init__(self) -> None:
         self.height = BEFORE_GENESIS
-        self.roots: Roots = EMPTY_ROOTS
-        self.state_root = state_root(EMPTY_ROOTS)
+        self.roots: Roots = commitment.EMPTY_ROOTS
+        self.state_root = state_root(commitment.EMPTY_ROOTS)
         self._slots = SlotIndex()
         self._recent: deque[Roots] = deque(maxlen=KEPT_ROOTS)
         # The current point, for views; None until the first view.
@@ -145,13 +125,13 @@ class Store(ABC):
 
     def count(self, namespace: bytes, bound: bytes | None = None) -> int:
         """Return how many keys a namespace holds; see `count_keys`. Complexity: O(log n)."""
-        return count_keys(self.roots, namespace, bound)
+        return commitment.count_keys(self.roots, namespace, bound)
 
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield full keys and values of a namespace, ascending; see `iterate_values`. Do not commit or revert."""
-        return iterate_values(self.roots, self.read, namespace, lower, upper)
+        return commitment.iterate_values(self.roots, self.read, namespace, lower, upper)
 
     def view(self) -> StoreView:
         """Return the current state for other threads to read, whatever the store does later.
@@ -180,7 +160,7 @@ class Store(ABC):
         if height != self.height + 1:
             raise InvariantError(f"block {height} cannot be committed on top of block {self.height}")
         if changes:
-            roots = next_roots(self.roots, changes.items())
+            roots = commitment.next_roots(self.roots, changes.items())
             root = state_root(roots)
             before = {key: self.read(key) for key in changes}
             slots = _slot_moves(changes, before)
@@ -225,12 +205,8 @@ class Store(ABC):
         self.roots, self.state_root, self.height = roots, root, height
 
     def check_invariants(self) -> None:
-        """Rebuild trees, root, slot names and heights of timers from the values alone; compare with the kept ones.
-
-        Raises:
-            InvariantError: If any of them differs.
-        """
-        rebuilt = build_roots(self._values_in_order())
+        """Compare trees, root, slots and timers' heights with the values alone. `InvariantError` if any differs."""
+        rebuilt = commitment.build_roots(self._values_in_order())
         for namespace, root in rebuilt.items():
             kept = self.roots[namespace]
             if (tree.digest(kept), tree.count(kept)) != (tree.digest(root), tree.count(root)):
@@ -240,15 +216,17 @@ class Store(ABC):
         slots = SlotIndex()
         for key, record in self._values_in_order():
             if key[0] == STORAGE_BYTE:
-                address, (name, _) = storage_address(key), decode_slot(record)
-                if storage_key(address, name) != key:
+                address, (name, _) = keys.storage_address(key), decode_slot(record)
+                if keys.storage_key(address, name) != key:
                     raise InvariantError(f"state key {key.hex()} is not that of the slot {name.hex()} that it holds")
                 slots.add(address, name)
         if slots.all_names() != self._slots.all_names():
             raise InvariantError("the slot names in order are not those of the stored slots")
         for key, _ in self.iterate(TIMERS):
-            if self.timer_height(timer_id(key)) != timer_height(key):
-                raise InvariantError(f"timer {timer_id(key).hex()} is not found at its height {timer_height(key)}")
+            if self.timer_height(keys.timer_id(key)) != keys.timer_height(key):
+                raise InvariantError(
+                    f"timer {keys.timer_id(key).hex()} is not found at its height {keys.timer_height(key)}"
+                )
 
     @abstractmethod
     def _values_in_order(self) -> Iterator[tuple[bytes, bytes]]:
@@ -260,7 +238,7 @@ class Store(ABC):
             return self.roots
         if blocks <= len(self._recent):
             return self._recent[-blocks]
-        return next_roots(self.roots, restored.items())
+        return commitment.next_roots(self.roots, restored.items())
 
     def _change_slots(self, moves: list[tuple[bytes, bytes, bool]]) -> None:
         for address, name, is_added in moves:
@@ -279,9 +257,9 @@ def _slot_moves(
         if key[0] == STORAGE_BYTE:
             old = before[key]
             if old is None and new is not None:
-                moves.append((storage_address(key), decode_slot(new)[0], True))
+                moves.append((keys.storage_address(key), decode_slot(new)[0], True))
             elif new is None and old is not None:
-                moves.append((storage_address(key), decode_slot(old)[0], False))
+                moves.append((keys.storage_address(key), decode_slot(old)[0], False))
     return moves
 
 
@@ -316,7 +294,7 @@ class MemoryStore(Store):
         for namespace in KEY_WIDTHS:
             copy._write(dict(store.iterate(namespace)))
         for key, record in store.iterate(STORAGE):
-            copy._slots.add(storage_address(key), decode_slot(record)[0])
+            copy._slots.add(keys.storage_address(key), decode_slot(record)[0])
         copy.roots, copy.state_root, copy.height = store.roots, store.state_root, store.height - 1
         copy.commit(store.height, changes)
         copy._first = store.height

@@ -25,16 +25,8 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from trailboss.state.digests import (
-    DIGEST_WIDTH,
-    EMPTY_DIGEST,
-    FAN_OUT,
-    INTERIOR_TAG,
-    PAGE_CAPACITY,
-    PAGE_TAG,
-    nibble_at,
-    prefix_of,
-)
+from trailboss.state import digests
+from trailboss.state.digests import DIGEST_WIDTH, EMPTY_DIGEST, FAN_OUT, INTERIOR_TAG, PAGE_CAPACITY, PAGE_TAG
 
 
 class LeafPage(Struct, frozen=True, eq=False, gc=False):
@@ -108,10 +100,10 @@ def count_below(root: TreeNode | None, bound: bytes, layout: Layout) -> int:
     bound = bound.ljust(layout.key_width, b"\x00")
     below, node = 0, root
     while isinstance(node, Interior):
-        own = prefix_of(bound, node.prefix_length)
+        own = digests.prefix_of(bound, node.prefix_length)
         if own != node.prefix:
             return below + (node.count if node.prefix < own else 0)
-        slot = nibble_at(bound, node.prefix_length)
+        slot = digests.nibble_at(bound, node.prefix_length)
         below += sum(child.count for child in node.children[:slot] if child is not None)
         node = node.children[slot]
     return below + (0 if node is None else _search(node.entries, bound, layout.key_width, 0, node.count))
@@ -149,7 +141,9 @@ def _build(entries: list[bytes], start: int, end: int, layout: Layout) -> TreeNo
         children[slot] = _build(entries, at, following, layout)
         at = following
     child_digests = b"".join([EMPTY_DIGEST if child is None else child.digest for child in children])
-    return _new_interior(end - start, prefix_length, prefix_of(first, prefix_length), child_digests, tuple(children))
+    return _new_interior(
+        end - start, prefix_length, digests.prefix_of(first, prefix_length), child_digests, tuple(children)
+    )
 
 
 def _slot_run(keys: list[bytes], start: int, end: int, position: int) -> tuple[int, int]:
@@ -258,15 +252,15 @@ def _split_prefix(node: Interior, first: bytes, last: bytes) -> Interior:
     again.
     """
     prefix, width = node.prefix, len(node.prefix)
-    own = prefix_of(first, node.prefix_length)
-    if own == prefix and (first == last or prefix_of(last, node.prefix_length) == prefix):
+    own = digests.prefix_of(first, node.prefix_length)
+    if own == prefix and (first == last or digests.prefix_of(last, node.prefix_length) == prefix):
         return node
     shared = min(node.prefix_length, _shared_nibbles(first[:width], prefix), _shared_nibbles(last[:width], prefix))
-    slot = nibble_at(prefix, shared)
+    slot = digests.nibble_at(prefix, shared)
     children: list[TreeNode | None] = [None] * FAN_OUT
     children[slot] = node
     child_digests = EMPTY_DIGEST * slot + node.digest + EMPTY_DIGEST * (FAN_OUT - 1 - slot)
-    return Interior(b"", node.count, shared, prefix_of(prefix, shared), child_digests, tuple(children))
+    return Interior(b"", node.count, shared, digests.prefix_of(prefix, shared), child_digests, tuple(children))
 
 
 def _pages(root: TreeNode | None, key_width: int, lower: bytes, upper: bytes | None) -> Iterator[LeafPage]:
@@ -278,8 +272,8 @@ def _pages(root: TreeNode | None, key_width: int, lower: bytes, upper: bytes | N
         if isinstance(node, LeafPage):
             yield node
         elif node is not None and (upper is None or node.prefix.ljust(key_width, b"\x00") < upper):
-            own = prefix_of(lower, node.prefix_length)
+            own = digests.prefix_of(lower, node.prefix_length)
             if own < node.prefix:
                 waiting.extend(reversed(node.children))
             elif own == node.prefix:
-                waiting.extend(reversed(node.children[nibble_at(lower, node.prefix_length) :]))
+                waiting.extend(reversed(node.children[digests.nibble_at(lower, node.prefix_length) :]))

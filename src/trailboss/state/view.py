@@ -68,8 +68,7 @@ class _Past(NamedTuple):
     """How far a view has followed the trail, and its findings."""
 
     values: dict[bytes, bytes | None]  # value in the view of every key changed up to there; None for none
-    # Height in the view of every timer changed up to there, by id; None for none.
-    timer_heights: dict[bytes, Height | None]
+    timer_heights: dict[bytes, Height | None]  # height in the view of every timer changed up to there; None for none
     lowest: int  # lowest height of the store up to there
     trail: Trail  # the point reached
 
@@ -147,19 +146,13 @@ class StoreView:
         return iterate_values(self.roots, self.read, namespace, lower, upper)
 
     def changed_since(self, namespace: bytes) -> frozenset[bytes]:
-        """Return the full keys of a namespace that the store has changed since, including those changed back.
-
-        Complexity: O(keys changed since).
-        """
+        """Return the full keys of a namespace that the store has set since, even if set back. O(keys changed since)."""
         self._catch_up()
         # At once, for another thread may be adding some.
         return frozenset(key for key in list(self._past.values) if key.startswith(namespace))
 
     def lowest_since(self) -> int:
-        """Return the lowest height of the store since; that of the view unless the store went back below it.
-
-        Complexity: O(1), and once O(keys changed since).
-        """
+        """Return the store's lowest height since, or the view's own. O(1), and once O(keys changed since)."""
         past = self._past
         changes = list(past.trail)
         if len(changes) > FOLLOWED_MAX:

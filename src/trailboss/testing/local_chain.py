@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
 from msgspec.structs import fields
@@ -102,16 +101,12 @@ class LocalChain:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Close the chain and its directory."""
         self.chain.close()
-
-    # Sending
 
     def deploy(
         self,
@@ -510,8 +505,6 @@ class LocalChain:
     def check_invariants(self) -> None:
         """Check that money and timers add up and that state and queue agree; raises InvariantError if not."""
         self.chain.check_invariants()
-
-    # Beneath
 
     def _view(self, timer: Timer) -> TimerView:
         return timer_view(timer, self.chain.tier(timer), self.chain.rules(), views_for(self.chain))

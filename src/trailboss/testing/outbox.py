@@ -97,11 +97,7 @@ class Outbox:
 
 
 def read_source(engine: Engine, source: str | Path) -> bytes:
-    """Return the source of an actor, given as text or as a path ending in ``.py``; errors then name its file.
-
-    Raises:
-        ConfigurationError: If the path cannot be read.
-    """
+    """Return an actor's source, given as text or as a ``.py`` path. `ConfigurationError` if that cannot be read."""
     if isinstance(source, str) and ("\n" in source or not source.endswith(".py")):
         return source.encode()
     path = Path(source)

@@ -110,10 +110,7 @@ def address_of_party(party: Party) -> Address:
 
 
 def show_printed(lines: Iterable[Printed]) -> None:
-    """Write what actors have printed to the standard output, which pytest captures, and give the chain's warnings.
-
-    Decision: D-89, D-91
-    """
+    """Write what actors have printed to the standard output, and give the chain's warnings. Decision: D-89, D-91."""
     for line in lines:
         if line.is_warning:
             warnings.warn(f"{line.handler}: {line.text}", ChainWarning, stacklevel=1)

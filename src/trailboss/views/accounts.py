@@ -77,10 +77,7 @@ def holder_of(chain: ChainReader, address: Address, names: Mapping[bytes, str]) 
 
 
 def actor_view(chain: ChainReader, address: Address) -> ActorView | None:
-    """Return an actor, or None if there is none at that address.
-
-    Complexity: O(entries of the mailbox) under Globalbox, else O(1).
-    """
+    """Return an actor, or None. Complexity: under Globalbox O(entries of the mailbox), else O(1)."""
     account = chain.account(address)
     if account is None or not account.code_hash:
         return None

@@ -53,10 +53,7 @@ def tier_counts(chain: ChainReader) -> TierCounts:
 
 
 def calendar_counts(chain: ChainReader, first: int, last: int, buckets: int) -> CalendarCounts:
-    """Return how many live timers are due from ``first`` to ``last``, divided into at most so many stretches.
-
-    Complexity: O(buckets · log n).
-    """
+    """Return what is due ``first`` to ``last``, by at most so many stretches. Complexity: O(buckets · log n)."""
     ring, epochs = tier_ends(chain)
     length = -(-(last - first + 1) // buckets)
     bounds = [*range(first, last + 1, length), last + 1]

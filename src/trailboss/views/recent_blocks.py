@@ -102,15 +102,11 @@ class Quoting(Struct, frozen=True, kw_only=True):
     lane_basefee: Callable[[Rules], int]  # what a cycle costs on top of the cycle basefee
     # Cycles that a fire is charged for, by its gas limit; refuses one that could never run.
     charged_cycles: Callable[[Rules, int], int]
-    # Label and field of a `Quote` for each part of the price per cycle after the cycle basefee.
-    price_parts: tuple[tuple[str, str], ...] = ()
+    price_parts: tuple[tuple[str, str], ...] = ()  # label and field of a `Quote` for each later part of the price
     has_cap: bool  # whether the default agent freezes a cap
-    # The tip that scheduling stores for the one stated, or for none; refuses one that it cannot have.
-    priority: Callable[[Rules, int | None], int]
-    # W(actor) of an account, or of an actor that has not fired; parts of 10⁻⁹.
-    weight: Callable[[ChainReader, Account | None], int]
-    # Why a timer would not have run in a recent block; None if it would have.
-    why_not: Callable[[RecentBlock, Offer], DeferralReason | None]
+    priority: Callable[[Rules, int | None], int]  # the tip that scheduling stores; refuses one that it cannot have
+    weight: Callable[[ChainReader, Account | None], int]  # W(actor), also of one that has not fired; parts of 10⁻⁹
+    why_not: Callable[[RecentBlock, Offer], DeferralReason | None]  # why it would not have run; None if it would
     # What the numbers do not say, by the timer's height, the tip stated and its actor's account.
     notes: Callable[[Rules, int, int | None, Account | None], Iterable[str]]
 

@@ -244,15 +244,20 @@ class DecisionView(Struct, frozen=True, kw_only=True):
 
 def event_view(event: EventRecord, height: int) -> Event:
     """Return one event as people see it."""
-    try:
-        content: Any = decode_canonical(event.data)
-    except Rejection:
-        content = event.data
-    # Almost any byte alone is canonical CBOR of some number, so a decoded number says nothing about what was meant.
-    if not isinstance(content, dict | list | str):
-        content = event.data
     timer_id = Hash32(event.timer_id) if event.timer_id else None
-    return Event(event.name, Address(event.emitter), content, event.data, height, timer_id)
+    return Event(event.name, Address(event.emitter), content_of(event.data), event.data, height, timer_id)
+
+
+def content_of(octets: bytes) -> Any:
+    """Return what bytes are the canonical CBOR of, if that is a map, a list or text; else the bytes.
+
+    Almost any byte alone is canonical CBOR of some number, so a decoded number says nothing about what was meant.
+    """
+    try:
+        content = decode_canonical(octets)
+    except Rejection:
+        return octets
+    return content if isinstance(content, dict | list | str) else octets
 
 
 def receipt_view(receipt: ReceiptRecord, height: int) -> Receipt:

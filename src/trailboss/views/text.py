@@ -94,23 +94,23 @@ def heights_words(heights: Sequence[int]) -> str:
     >>> heights_words([101, 102]), heights_words([101, 103, 104, 105])
     ('101 and 102', '101 and 103 to 105')
     """
-    runs = [_run_words(run) for run in _runs(heights)]
+    runs: list[str] = []
+    for first, last in runs_of(heights):
+        runs += [f"{first} to {last}"] if last > first + 1 else map(str, range(first, last + 1))
     if len(runs) > RUNS_MAX:
         return f"{runs[0]}, … {runs[-1]} ({len(heights):,} blocks)"
     return " and ".join(", ".join(runs).rsplit(", ", 1))
 
 
-def _runs(heights: Sequence[int]) -> Iterator[tuple[int, int]]:
+def runs_of(heights: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield ascending heights as runs.
+
+    >>> list(runs_of([3, 4, 7]))
+    [(3, 4), (7, 7)]
+    """
     for _, group in groupby(enumerate(heights), key=lambda pair: pair[1] - pair[0]):
         members = [height for _, height in group]
-        if len(members) == 2:
-            yield from ((height, height) for height in members)
-        else:
-            yield members[0], members[-1]
-
-
-def _run_words(run: tuple[int, int]) -> str:
-    return str(run[0]) if run[0] == run[1] else f"{run[0]} to {run[1]}"
+        yield members[0], members[-1]
 
 
 def value_words(value: Any, width: int = WIDE) -> str:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import chain as chained
 from typing import Any, Final
 
 from msgspec import Struct
@@ -58,29 +59,17 @@ def list_timers(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]
 
 
 def match_timer(chain: ChainReader, digits: str) -> list[Hash32]:
-    """Return the ids of the timers, live and ended, that begin with hexadecimal digits.
-
-    Complexity: O(1) for all 64 digits of a live one, else O(events of the chain).
-    """
+    """Return the ids of timers that begin with digits. O(1) for all 64 of a live one, else O(events of the chain)."""
     if len(digits) == 2 * Hash32.WIDTH and chain.timer(bytes.fromhex(digits)) is not None:
         return [Hash32.parse(digits)]
     # A timer of Globalbox may have the id of one that has been forgotten.
-    found = dict.fromkeys(timer_id for timer_id in _scheduled_ids(chain) if timer_id.hex().startswith(digits))
-    return [Hash32(timer_id) for timer_id in found]
-
-
-def _scheduled_ids(chain: ChainReader) -> Iterator[bytes]:
-    for block in chain.blocks.eventful(0):
-        for record in block_events(block):
-            if record.name == names.TIMER_SCHEDULED:
-                yield record.timer_id
+    records = chained.from_iterable(map(block_events, chain.blocks.eventful(0)))
+    scheduled = (record.timer_id for record in records if record.name == names.TIMER_SCHEDULED)
+    return [Hash32(each) for each in dict.fromkeys(scheduled) if each.hex().startswith(digits)]
 
 
 def list_live(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
-    """Yield the live timers that a filter lets pass, by height and insertion.
-
-    Complexity: O(timers within the heights), one at a time.
-    """
+    """Yield the live timers that a filter lets pass, in due order, one at a time. O(timers within the heights)."""
     last = last_height(chain, wanted)
     if wanted.first > last:
         return

@@ -9,13 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.codec.strategies import DEVELOPMENT_KINDS, KINDS, any_transaction, transactions
-from trailboss.codec.layout import (
-    ACTOR_NAMES,
-    FAMILY_NAMES,
-    LIBRARY_NAMES,
-    SYSTEM_NAMES,
-    UNNUMBERED_SYSTEM_NAMES,
-)
+from trailboss.codec.layout import ACTOR_NAMES, FAMILY_NAMES, LIBRARY_NAMES, SYSTEM_NAMES, UNNUMBERED_SYSTEM_NAMES
 from trailboss.codec.textual import from_json, to_text
 from trailboss.codec.wire import (
     decode_submission,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from tests.integration.node.wires import Reply, read_replies, request, run, running_node
+from tests.integration.node.wires import Reply, on_uvloop, read_replies, request, running_node
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafts import Terms, draft_transaction
 from trailboss.chain.view import ChainView
@@ -82,25 +82,22 @@ async def send_good(port: int, view: ChainView) -> list[str]:
     return hashes
 
 
-def test_good_transactions_are_all_included_when_bad_ones_come_at_full_speed() -> None:
+@on_uvloop
+async def test_good_transactions_are_all_included_when_bad_ones_come_at_full_speed() -> None:
     """Bad signatures, nonces, fees, strangers and noise are refused with a code; blocks come, with all good ones."""
     dice = random.Random(73)
-
-    async def test() -> None:
-        async with running_node(pace=Pace.every(20)) as (node, port):
-            view = node.view
-            bodies = bad_ones(view, dice)
-            flood = asyncio.gather(*(attack(port, bodies, dice) for _ in range(ATTACKERS)))
-            hashes = await send_good(port, view)
-            replies = [reply for found in await flood for reply in found]
-            assert len(replies) == ATTACKERS * BATCHES * len(bodies)
-            assert {reply.status for reply in replies} <= {400, 413, 422}
-            assert all(1000 < reply.code < 5000 for reply in replies)
-            while len(node.mempool):
-                await asyncio.sleep(0.005)
-            blocks = node.view.blocks[view.height + 1 :]
-            included = [f"0x{receipt.origin_hash.hex()}" for block in blocks for receipt in block.receipts]
-            assert included == hashes
-            assert node.health.is_running
-
-    run(test)
+    async with running_node(pace=Pace.every(20)) as (node, port):
+        view = node.view
+        bodies = bad_ones(view, dice)
+        flood = asyncio.gather(*(attack(port, bodies, dice) for _ in range(ATTACKERS)))
+        hashes = await send_good(port, view)
+        replies = [reply for found in await flood for reply in found]
+        assert len(replies) == ATTACKERS * BATCHES * len(bodies)
+        assert {reply.status for reply in replies} <= {400, 413, 422}
+        assert all(1000 < reply.code < 5000 for reply in replies)
+        while len(node.mempool):
+            await asyncio.sleep(0.005)
+        blocks = node.view.blocks[view.height + 1 :]
+        included = [f"0x{receipt.origin_hash.hex()}" for block in blocks for receipt in block.receipts]
+        assert included == hashes
+        assert node.health.is_running

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.node.wires import Reply, ask, converse, read_replies, request, run, running_node
+from tests.integration.node.wires import Reply, ask, converse, on_uvloop, read_replies, request, running_node
 from trailboss.api import operations
 from trailboss.api.operations import BODY_BYTES_MAX
 from trailboss.api.routes.submission import SUBMISSION_BYTES_MAX
@@ -74,107 +74,87 @@ HIDDEN = b"GET /smuggled HTTP/1.1\r\n" + HOST + b"\r\n"
 """What a smuggler wants to have answered as a request of its own."""
 
 
-def test_bytes_are_refused_when_they_are_no_request() -> None:
+@on_uvloop
+async def test_bytes_are_refused_when_they_are_no_request() -> None:
     """All with 4xx; the connection ends."""
-
-    async def test() -> None:
-        async with running_node() as (_, port):
-            for name, sent in MALFORMED.items():
-                replies = await converse(port, sent)
-                assert [reply.status // 100 for reply in replies] == [4], (name, replies)
-            assert await lives(port)
-
-    run(test)
+    async with running_node() as (_, port):
+        for name, sent in MALFORMED.items():
+            replies = await converse(port, sent)
+            assert [reply.status // 100 for reply in replies] == [4], (name, replies)
+        assert await lives(port)
 
 
-def test_request_is_refused_when_servers_would_disagree_where_it_ends() -> None:
+@on_uvloop
+async def test_request_is_refused_when_servers_would_disagree_where_it_ends() -> None:
     """Nothing that is hidden behind it is answered as a request, but with 4xx at most."""
-
-    async def test() -> None:
-        async with running_node() as (_, port):
-            for name, sent in SMUGGLED.items():
-                replies = await converse(port, sent + HIDDEN)
-                assert replies, name
-                assert all(400 <= reply.status < 500 for reply in replies), (name, replies)
-                assert all("/smuggled" not in reply.body.decode() for reply in replies), name
-            assert await lives(port)
-
-    run(test)
+    async with running_node() as (_, port):
+        for name, sent in SMUGGLED.items():
+            replies = await converse(port, sent + HIDDEN)
+            assert replies, name
+            assert all(400 <= reply.status < 500 for reply in replies), (name, replies)
+            assert all("/smuggled" not in reply.body.decode() for reply in replies), name
+        assert await lives(port)
 
 
-def test_body_is_refused_when_it_is_too_large() -> None:
+@on_uvloop
+async def test_body_is_refused_when_it_is_too_large() -> None:
     """Announced or in chunks, sent to the end or not; afterwards the connection is as good as before."""
-
-    async def test() -> None:
-        async with running_node() as (_, port):
-            for path, limit in (("/submit", SUBMISSION_BYTES_MAX), ("/view", BODY_BYTES_MAX)):
-                large = bytes(limit + 1)
-                sent = request("POST", path, large, **JSON) + request("GET", "/height", connection="close")
-                assert [reply.status for reply in await converse(port, sent)] == [413, 200]
-                chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (large[: limit // 2],) * 3)
-                head = request("POST", path, transfer_encoding="chunked", **JSON).replace(b"content-length: 0\r\n", b"")
-                replies = await converse(
-                    port, head + chunks + b"0\r\n\r\n" + request("GET", "/height", connection="close")
-                )
-                assert [(reply.status, reply.status == 413 and reply.code) for reply in replies] == [
-                    (413, 4013),
-                    (200, False),
-                ]
-            # What is a body is no head, in however many pieces both come.
-            large = request("POST", "/dev/mine", bytes(100_000), **JSON) + request("GET", "/none", connection="close")
-            pieces = [large[at : at + 33_000] for at in range(0, len(large), 33_000)]
-            assert [reply.status for reply in await converse(port, *pieces)] == [400, 404]
-            waits = request("POST", "/view", content_length="9999999", expect="100-continue", **JSON)
-            (reply,) = await converse(port, waits)
-            assert (reply.status, reply.code, reply.headers["connection"]) == (413, 4013, "close")
-            assert await lives(port)
-
-    run(test)
+    async with running_node() as (_, port):
+        for path, limit in (("/submit", SUBMISSION_BYTES_MAX), ("/view", BODY_BYTES_MAX)):
+            large = bytes(limit + 1)
+            sent = request("POST", path, large, **JSON) + request("GET", "/height", connection="close")
+            assert [reply.status for reply in await converse(port, sent)] == [413, 200]
+            chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (large[: limit // 2],) * 3)
+            head = request("POST", path, transfer_encoding="chunked", **JSON).replace(b"content-length: 0\r\n", b"")
+            replies = await converse(port, head + chunks + b"0\r\n\r\n" + request("GET", "/height", connection="close"))
+            assert [(reply.status, reply.status == 413 and reply.code) for reply in replies] == [
+                (413, 4013),
+                (200, False),
+            ]
+        # What is a body is no head, in however many pieces both come.
+        large = request("POST", "/dev/mine", bytes(100_000), **JSON) + request("GET", "/none", connection="close")
+        pieces = [large[at : at + 33_000] for at in range(0, len(large), 33_000)]
+        assert [reply.status for reply in await converse(port, *pieces)] == [400, 404]
+        waits = request("POST", "/view", content_length="9999999", expect="100-continue", **JSON)
+        (reply,) = await converse(port, waits)
+        assert (reply.status, reply.code, reply.headers["connection"]) == (413, 4013, "close")
+        assert await lives(port)
 
 
-def test_body_comes_through_when_it_is_sent_in_chunks_or_after_leave() -> None:
+@on_uvloop
+async def test_body_comes_through_when_it_is_sent_in_chunks_or_after_leave() -> None:
     """What is allowed works: the guard only counts."""
-
-    async def test() -> None:
-        async with running_node() as (_, port):
-            chunked = request("POST", "/dev/mine", transfer_encoding="chunked", **JSON)
-            chunked = chunked.replace(b"content-length: 0\r\n", b"") + b'c\r\n{"blocks": 2\r\n1\r\n}\r\n0\r\n\r\n'
-            replies = await converse(port, chunked + request("GET", "/none", connection="close"))
-            assert [reply.status for reply in replies] == [200, 404]
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(request("POST", "/dev/mine", content_length="13", expect="100-continue", **JSON))
-            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
-            writer.write(b'{"blocks": 3}')
-            assert [each.status for each in await read_replies(reader, 1)] == [200]
-            writer.close()
-            assert b'"height":5' in (await ask(port, "GET", "/height")).body
-
-    run(test)
+    async with running_node() as (_, port):
+        chunked = request("POST", "/dev/mine", transfer_encoding="chunked", **JSON)
+        chunked = chunked.replace(b"content-length: 0\r\n", b"") + b'c\r\n{"blocks": 2\r\n1\r\n}\r\n0\r\n\r\n'
+        replies = await converse(port, chunked + request("GET", "/none", connection="close"))
+        assert [reply.status for reply in replies] == [200, 404]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request("POST", "/dev/mine", content_length="13", expect="100-continue", **JSON))
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
+        writer.write(b'{"blocks": 3}')
+        assert [each.status for each in await read_replies(reader, 1)] == [200]
+        writer.close()
+        assert b'"height":5' in (await ask(port, "GET", "/height")).body
 
 
-def test_request_is_refused_when_its_body_arrives_too_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_uvloop
+async def test_request_is_refused_when_its_body_arrives_too_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client is told, and the connection ends."""
     monkeypatch.setattr(operations, "BODY_SECONDS", 0.3)
-
-    async def test() -> None:
-        async with running_node() as (_, port):
-            (reply,) = await converse(port, request("POST", "/view", b"{", **JSON | {"content_length": "100"}))
-            assert (reply.status, reply.code, reply.headers["connection"]) == (408, 4009, "close")
-            assert await lives(port)
-
-    run(test)
+    async with running_node() as (_, port):
+        (reply,) = await converse(port, request("POST", "/view", b"{", **JSON | {"content_length": "100"}))
+        assert (reply.status, reply.code, reply.headers["connection"]) == (408, 4009, "close")
+        assert await lives(port)
 
 
-def test_requests_are_answered_in_order_when_they_come_at_once() -> None:
+@on_uvloop
+async def test_requests_are_answered_in_order_when_they_come_at_once() -> None:
     """On one connection, one after the other."""
-
-    async def test() -> None:
-        async with running_node() as (_node, port):
-            few = request("GET", "/height") * 20 + request("GET", "/none", connection="close")
-            assert [reply.status for reply in await converse(port, few)] == [200] * 20 + [404]
-            assert await lives(port)
-
-    run(test)
+    async with running_node() as (_node, port):
+        few = request("GET", "/height") * 20 + request("GET", "/none", connection="close")
+        assert [reply.status for reply in await converse(port, few)] == [200] * 20 + [404]
+        assert await lives(port)
 
 
 MISUSES: tuple[tuple[str, dict[str, str], int, int], ...] = (
@@ -186,22 +166,20 @@ MISUSES: tuple[tuple[str, dict[str, str], int, int], ...] = (
 )
 
 
-def test_request_is_refused_when_a_page_would_misuse_the_browser() -> None:
+@on_uvloop
+async def test_request_is_refused_when_a_page_would_misuse_the_browser() -> None:
     """Names that point here, forms, other origins: also the development calls are out of reach."""
-
-    async def test() -> None:
-        async with running_node() as (node, port):
-            before = node.view.height
-            for method, headers, status, code in MISUSES:
-                for path in ("/dev/mine", "/submit") if status == 415 else ("/dev/mine", "/submit", "/height", "/"):
-                    reply = await ask(port, method, path, b"" if method == "GET" else b'{"blocks": 1}', **headers)
-                    assert (reply.status, reply.code) == (status, code)
-            assert node.view.height == before
-
-    run(test)
+    async with running_node() as (node, port):
+        before = node.view.height
+        for method, headers, status, code in MISUSES:
+            for path in ("/dev/mine", "/submit") if status == 415 else ("/dev/mine", "/submit", "/height", "/"):
+                reply = await ask(port, method, path, b"" if method == "GET" else b'{"blocks": 1}', **headers)
+                assert (reply.status, reply.code) == (status, code)
+        assert node.view.height == before
 
 
-def test_node_lives_when_it_is_flooded_with_garbage() -> None:
+@on_uvloop
+async def test_node_lives_when_it_is_flooded_with_garbage() -> None:
     """Random bytes, broken requests and honest ones, many at a time: nothing but 4xx, and the honest are served."""
     dice = random.Random(6)
 
@@ -221,15 +199,12 @@ def test_node_lives_when_it_is_flooded_with_garbage() -> None:
     async def work(port: int, count: int) -> list[int]:
         return [(await ask(port, "GET", "/status")).status for _ in range(count)]
 
-    async def test() -> None:
-        async with running_node() as (node, port):
-            jobs: list[Any] = [attack(port, 25) for _ in range(8)]
-            *attacks, honest = await asyncio.gather(*jobs, work(port, 40))
-            assert honest == [200] * 40
-            statuses = {reply.status for replies in attacks for reply in replies}
-            assert all(400 <= status < 500 for status in statuses - {200}), statuses
-            assert 400 in statuses
-            await node.development.mine(1)
-            assert node.view.height == 1
-
-    run(test)
+    async with running_node() as (node, port):
+        jobs: list[Any] = [attack(port, 25) for _ in range(8)]
+        *attacks, honest = await asyncio.gather(*jobs, work(port, 40))
+        assert honest == [200] * 40
+        statuses = {reply.status for replies in attacks for reply in replies}
+        assert all(400 <= status < 500 for status in statuses - {200}), statuses
+        assert 400 in statuses
+        await node.development.mine(1)
+        assert node.view.height == 1

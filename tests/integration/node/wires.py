@@ -3,21 +3,20 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import uvicorn
 import uvloop
 
+from tests.event_loop import on_loop
 from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.node.service import Node
 from trailboss.node.startup import open_node
 from trailboss.server import build_application
-
-PATIENCE = 30
-"""Seconds after which a test gives up: only a fault lets it come to that."""
 
 
 class _Server(uvicorn.Server):
@@ -72,14 +71,8 @@ async def running_node(**options: Any) -> AsyncIterator[tuple[Node, int]]:
         await node.close()
 
 
-def run(test: Callable[[], Awaitable[Any]]) -> Any:
-    """Run a test on a loop as the node's is."""
-
-    async def begin() -> Any:
-        return await asyncio.wait_for(test(), PATIENCE)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(begin())
+on_uvloop = partial(on_loop, loop_factory=uvloop.new_event_loop)
+"""Has a test run on a loop as the node's is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from trailboss.chain import Chain
-from trailboss.chain.admission import (
-    Needs,
-    Standing,
-    changed_accounts,
-    check_admission,
-    check_sender,
-    standing_of,
-)
+from trailboss.chain.admission import Needs, Standing, check_admission, check_sender, standing_of
 from trailboss.chain.development import account_name, development_account, development_genesis
 from trailboss.chain.drafts import draft_transaction
 from trailboss.model.transactions import Transaction, Transfer
@@ -85,24 +78,6 @@ def test_standing_of_nobody_is_nothing(chain: Chain) -> None:
     chain.build([draft(chain)])
     assert standing_of(chain, ALICE.address).nonce == 1
     assert standing_of(chain, BOB.address).balance == 10**15 + 5
-
-
-def test_changed_accounts_are_those_of_all_blocks_since(chain: Chain) -> None:
-    """Forth and back; a chain itself remembers no earlier state."""
-    view = chain.publish()
-    assert changed_accounts(view) == frozenset()
-    chain.build([draft(chain)])
-    later = chain.publish()
-    proposer = chain.genesis.proposer
-    assert changed_accounts(view) in ({ALICE.address, BOB.address}, {ALICE.address, BOB.address, proposer})
-    assert changed_accounts(later) == frozenset()
-    chain.build([draft_transaction(chain, Transfer(NOBODY, 1), CAROL.private_key)])
-    chain.publish()
-    assert {CAROL.address, NOBODY} <= (changed_accounts(later) or set())
-    chain.reorg(1)
-    chain.publish()
-    assert {CAROL.address, NOBODY} <= (changed_accounts(later) or set())
-    assert changed_accounts(chain) is None
 
 
 def test_sender_is_checked_by_the_rules_of_the_chain(chain: Chain) -> None:

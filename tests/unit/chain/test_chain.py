@@ -57,18 +57,6 @@ def test_chain_is_refused_when_its_genesis_cannot_be() -> None:
         empty_chain(mechanism="lottery")
 
 
-def test_headers_are_linked_and_tell_time_by_height_when_blocks_are_built() -> None:
-    """Parent, height and a second a block; the hash covers all of it."""
-    chain = empty_chain()
-    genesis = chain.head
-    first, second = chain.build().block, chain.build().block
-    assert (first.header.parent, second.header.parent) == (genesis.hash, first.hash)
-    times = [block.header.timestamp_ms - genesis.header.timestamp_ms for block in (first, second)]
-    assert times == [1_000, 2_000]
-    assert list(chain.blocks) == [genesis, first, second]
-    assert len({block.hash for block in chain.blocks}) == 3
-
-
 def test_block_takes_a_timestamp_when_given_one_that_is_not_in_the_past() -> None:
     """The parent's own time is allowed, a millisecond before it is refused and builds nothing."""
     chain = empty_chain()
@@ -103,16 +91,6 @@ def test_advancing_is_refused_when_the_height_lies_behind() -> None:
     with pytest.raises(Rejection, match="cannot advance to height 4: the chain is at 5"):
         list(chain.advance_to(4))
     assert chain.height == 5
-
-
-def test_idle_block_is_the_same_block_when_it_is_opened() -> None:
-    """Sealing without opening is a shortcut, nothing else."""
-    fast, slow = empty_chain(), empty_chain()
-    list(fast.advance_to(30))
-    for _ in range(30):
-        slow.build()
-    assert list(fast.blocks) == list(slow.blocks)
-    fast.check_invariants()
 
 
 def test_going_back_is_refused_when_the_chain_does_not_hold_the_block() -> None:
@@ -221,17 +199,6 @@ def test_chain_stops_when_queue_and_state_have_parted(busy: Chain) -> None:
     words = f"the queue holds timer 0x{timer.timer_id.hex()} at height 100, the state does not"
     with pytest.raises(InvariantError, match=words):
         busy.build()
-
-
-def test_timers_are_found_by_id_height_and_actor(busy: Chain) -> None:
-    """Three ways to the same records, none for what is not there."""
-    one, two = busy.timers()
-    assert busy.timer(one.timer_id) == one
-    assert busy.timer(bytes(32)) is None
-    assert busy.timers_at(100) == [one]
-    assert busy.timers_at(9_000_000) == [two]
-    assert busy.timers_at(101) == []
-    assert (busy.tier(one), busy.tier(two)) == ("ring", "overflow")
 
 
 def test_chain_stands_where_it_stood_when_a_block_is_interrupted(busy: Chain, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,11 +35,6 @@ def months(count: int, genesis: Block) -> list[Block]:
     return found
 
 
-def test_idle_block_is_the_one_that_the_chain_builds(blocks: list[Block]) -> None:
-    """The whole transition, without anything to do, gives what is derived in a line."""
-    assert months(12, blocks[0]) == blocks
-
-
 def test_idle_blocks_are_kept_only_every_so_often(blocks: list[Block]) -> None:
     """Genesis and every 1,024th, whether they come one by one or in runs."""
     archive = MemoryArchive()

@@ -7,7 +7,6 @@ import pytest
 
 from trailboss.chain import Chain, ChainView
 from trailboss.chain.history import History
-from trailboss.model import events as names
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, StorageError, TrailbossError, ViewGoneError
 from trailboss.primitives.units import U64_MAX
@@ -15,7 +14,6 @@ from trailboss.rehearsal.rehearse import rehearse_activation
 from trailboss.rehearsal.run import fork_of
 from trailboss.state.store import Store
 from trailboss.testing import LocalChain
-from trailboss.views.records import block_events, events_of
 
 CBY = 10**9
 BEATS = """
@@ -45,23 +43,6 @@ def other_branch(chain: Chain, height: int) -> None:
     chain.build(timestamp_ms=chain.head.header.timestamp_ms + 1)
     for _ in chain.advance_to(height + 6):
         pass
-
-
-def test_view_is_of_its_block_when_the_chain_goes_on(local: LocalChain) -> None:
-    """Height, head, root, blocks; a view of the chain then is another one."""
-    blocks = list(local.chain.blocks)
-    view = local.chain.publish()
-    local.mine(5)
-    assert (view.height, view.head, len(view.blocks)) == (8, blocks[8], 9)
-    assert list(view.blocks) == list(reversed(list(reversed(view.blocks)))) == blocks
-    assert (view.blocks[-1], view.blocks[-9], view.blocks[2:5]) == (blocks[8], blocks[0], blocks[2:5])
-    assert [block.height for block in view.blocks.eventful()] == [1, 4]
-    assert list(view.blocks.since(9)) == list(view.blocks.records(9)) == view.blocks[9:] == []
-    for height in (-10, 9):
-        with pytest.raises(IndexError, match="the head is block 8"):
-            view.blocks[height]
-    again = local.chain.publish()
-    assert (again.height, again.head, again.state_root) == (13, local.chain.head, local.state_root)
 
 
 def test_view_has_all_its_blocks_when_the_chain_goes_back_to_above_it(local: LocalChain) -> None:
@@ -147,32 +128,11 @@ def test_nothing_is_made_for_views_when_a_chain_never_publishes(
         assert (made, local.chain.store._trail, local.chain.store._tables._shared) == ([], None, None)
 
 
-def test_view_counts_timers_between_heights(local: LocalChain) -> None:
-    """Live ones alone, from one bound to before the next; due ones by themselves."""
-    view = local.chain.publish()
-    assert [timer.height for timer in view.timers()] == [71, 9_001]
-    assert view.timer_counts([0, 71, 72, 9_001, 9_002]) == [0, 1, 0, 1]
-    assert view.timer_counts([0, U64_MAX + 1]) == [2]
-    assert view.timer_counts([0, U64_MAX]) == [2]
-    assert view.timer_counts([71, 71]) == [0]
-    assert (view.timer_counts([5]), view.timer_counts([]), view.due_count()) == ([], [], 0)
-
-
 @pytest.mark.parametrize("bounds", [[-1, 4], [4, 3], [0, U64_MAX + 2]])
 def test_counts_are_refused_when_heights_do_not_ascend(local: LocalChain, bounds: list[int]) -> None:
     """Or are none."""
     with pytest.raises(Rejection, match=r"must ascend within 0\.\.=18446744073709551616"):
         local.chain.timer_counts(bounds)
-
-
-def test_events_of_a_block_are_those_of_its_receipts_and_its_own(local: LocalChain) -> None:
-    """In the order in which they happened, or those of one name."""
-    block = local.chain.blocks[4]
-    events = list(events_of(block))
-    assert [event.raw for event in events] == [record.data for record in block_events(block)]
-    assert {event.block_height for event in events} == {4}
-    assert [event.name for event in events_of(block, names.TIMER_FIRED)] == [names.TIMER_FIRED] * 2
-    assert list(events_of(local.chain.blocks[5])) == []
 
 
 def test_fork_of_a_view_is_that_of_the_chain_when_the_chain_has_gone_on(local: LocalChain) -> None:

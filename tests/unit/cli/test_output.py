@@ -5,27 +5,14 @@ import json
 import pytest
 
 from trailboss.cli import output
-from trailboss.cli.output import (
-    TableColumn,
-    console,
-    print_json,
-    print_pairs,
-    print_table,
-    shortened,
-)
+from trailboss.cli.output import columns, console, print_json, print_pairs, print_table, shortened
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.json_values import to_json_value
 from trailboss.views.text import visible, words
 
 IDS = [Hash32(bytes([7, 7, 7, 7, index, 9]) + bytes(26)) for index in range(3)]
 ACTOR = Address(b"\xab" * 20)
-COLUMNS = (
-    TableColumn("id"),
-    TableColumn("who"),
-    TableColumn("n", right=True),
-    TableColumn("more", extra=True),
-    TableColumn("text", least=10),
-)
+COLUMNS = columns("id | who | >n | more? | text/10")
 ROWS = [(each, ACTOR, index, "extra", "several words that may be wrapped") for index, each in enumerate(IDS)]
 
 
@@ -104,7 +91,7 @@ def test_json_has_ids_in_their_own_form_and_bytes_in_hexadecimal(capsys: pytest.
         "big": 2**100,
         "big_text": str(2**100),
     }
-    assert to_json_value(TableColumn("x")) == {"heading": "x", "right": False, "extra": False, "least": 0}
+    assert to_json_value(COLUMNS[3]) == {"key": "more", "title": "more", "kind": "text", "extra": True, "least": 0}
 
 
 @pytest.mark.parametrize(
@@ -138,5 +125,5 @@ def test_control_characters_are_written_as_escapes(
     assert visible("ü ☃\n'\"") == "ü ☃\n'\""
     assert visible("a\x1b[2J\t\x9b\u202e\udcff") == "a\\x1b[2J\\t\\x9b\\u202e\\udcff"
     print_pairs(console(), [("what", "\x1b[31mred")])
-    print_table("", (TableColumn("handler"),), [("\x1b[31mred",)])
+    print_table("", columns("handler"), [("\x1b[31mred",)])
     assert printed(capsys) == ["what  \\x1b[31mred", "handler", "\\x1b[31mred"]

@@ -33,7 +33,8 @@ def test_live_table_is_drawn_over_when_blocks_come(columns: int, monkeypatch: py
     """Each look with its facts; what does not fit is left out, not broken."""
     out = io.StringIO()
     monkeypatch.setattr(module, "console", lambda: Console(file=out, force_terminal=True, width=columns))
-    tower = Tower(Wanted(frozenset(), within=10, limit=5, call=None, as_json=False))
+    wanted = Wanted(alert=None, within=10, payer=None, limit=5, once=None, rules=None)
+    tower = Tower(wanted, as_json=False)
     with tower.screen() as show:
         tower.see(watch_of(), show)
         rich = replace(PAYER, balance=999_999 * 10**9 + 1, fires_left=None, blocks_left=None, dry_at=None)

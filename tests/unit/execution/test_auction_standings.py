@@ -15,7 +15,6 @@ from trailboss.execution.auction.standings import (
     Standings,
     check_standings,
     counted,
-    epoch_key,
     find_actor,
     read_epoch,
     weight_after,
@@ -127,17 +126,6 @@ def test_weight_follows_from_the_epoch_before_when_the_actor_takes_part_again() 
     assert (world.epoch(1).actors, world.epoch(2).actors) == (1, 1)
 
 
-def test_epoch_is_forgotten_when_the_last_actor_has_drawn_from_it() -> None:
-    """Alice first, then Bob; nothing of epoch 1 stays in the state."""
-    world = World()
-    world.block(4, {ALICE: 1, BOB: 1}, {ALICE: [(9, 20_000)], BOB: [(9, 10_000)]})
-    world.block(9, {ALICE: 1})
-    assert world.overlay.read(epoch_key(1)) is not None
-    world.block(17, {BOB: 1})
-    assert world.overlay.read(epoch_key(1)) is None
-    assert [world.epoch(number).actors for number in (2, 4)] == [1, 1]
-
-
 @pytest.mark.spec("A-10")
 @pytest.mark.parametrize(("height", "epochs"), [(8, 0), (12, 1), (16, 2), (44, 9)])
 def test_idle_epochs_between_two_appearances_halve_the_distance(height: int, epochs: int) -> None:
@@ -197,15 +185,6 @@ def test_wait_begins_anew_when_nothing_waited() -> None:
     world.block(6, left={ALICE: 1})
     world.block(20, {ALICE: 1})
     assert counted(world.actor(ALICE), 20).longest_wait == 1
-
-
-def test_wait_goes_on_over_the_end_of_an_epoch() -> None:
-    """Seven blocks before epoch 3 and one in it are eight."""
-    world = World()
-    world.block(5, {ALICE: 1})
-    world.block(12, freshen=(ALICE,))
-    assert world.actor(ALICE).longest_wait == 0
-    assert counted(world.actor(ALICE), 12).longest_wait == 8
 
 
 @pytest.mark.spec("A-09", "A-10")

@@ -1,21 +1,9 @@
 """The decision record of a block: what became of each timer that was examined, and how many were not."""
 
-from collections.abc import Iterator
-
-import msgspec
 import pytest
-from msgspec.structs import replace
 
-from trailboss.mechanisms import registry
-from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Phase, Rest, Verdict
-from trailboss.mechanisms.context import Market, SelectionContext
-from trailboss.mechanisms.fifo import FifoSelection, build_fifo
 from trailboss.model.decisions import APART_MAX, DecisionRecord, FeeSource, Stop
-from trailboss.model.timers import DeferralReason
-from trailboss.params import load_params
 from trailboss.testing import ActorHandle, LocalChain
-from trailboss.views.mechanism import fifo
-from trailboss.views.mechanism import registry as view_registry
 
 CBY = 10**9
 BASEFEE = 10_000
@@ -162,16 +150,6 @@ def test_record_counts_only_those_that_still_wait_when_a_fire_cancels_some(victi
     chain.check_invariants()
 
 
-def test_block_has_no_record_when_nothing_was_due() -> None:
-    """Built or idle, before and after a timer; a block in which one only waits has one."""
-    actor = start(lane=600_000)
-    chain = arm(actor, "a,550000,3,99", "b,550000,3,99", plans=())
-    first = chain.height
-    chain.advance_to(first + 10)
-    found = [chain.decisions(height) is not None for height in range(first + 1, first + 11)]
-    assert found == [False, False, True, True] + [False] * 6
-
-
 def test_record_names_a_bounded_number_of_timers_when_more_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the others it keeps the number, and the cut-off is the last fire's rank all the same."""
     monkeypatch.setattr("trailboss.execution.decision_recorder.ENTRIES_MAX", 3)
@@ -182,70 +160,6 @@ def test_record_names_a_bounded_number_of_timers_when_more_are_examined(monkeypa
     assert record is not None
     assert outcomes(actor, record) == [(b"a", "fire", ""), (b"b", "fire", ""), (b"c", "fire", "")]
     assert (record.examined_count, record.cut_off) == (5, 5)
-
-
-class WithRunnersUp(FifoSelection):
-    """FIFO that examines two timers, and names the next three in rank."""
-
-    __slots__ = ("_others",)
-
-    def __iter__(self) -> Iterator[Decision]:
-        decisions = list(super().__iter__())
-        self._others = [
-            msgspec.structs.replace(decision, verdict=Verdict.DEFER, reason=DeferralReason.OUTRANKED)
-            for decision in decisions[2:5]
-        ]
-        yield from decisions[:2]
-
-    def rest(self) -> Rest:
-        return Rest(
-            stopped=Stop.LANE_FULL, joined=3, outranked=3, priced_out=4, over_cap=5, runners_up=tuple(self._others)
-        )
-
-
-class Runners:
-    """The mechanism of `WithRunnersUp`, with an index."""
-
-    name = "runners"
-    policy = DeliveryPolicy(
-        phase=Phase.AFTER_TRANSACTIONS,
-        charging=Charging.ALL_FIRST,
-        examined_max=10,
-        joined_max=7,
-        calls=build_fifo(load_params()).policy.calls,
-    )
-
-    def __init__(self) -> None:
-        self.fifo = build_fifo(load_params())
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.fifo, name)
-
-    def select(self, due: DueTimers, context: SelectionContext[Market]) -> FifoSelection:
-        return WithRunnersUp(replace(due, waiting=[*due.waiting, *due.joining]), context, self.policy)
-
-
-@pytest.mark.parametrize(("most", "named"), [(99, b"abcde"), (4, b"abcd"), (2, b"ab")])
-def test_runners_up_follow_the_decided_when_there_is_room(
-    monkeypatch: pytest.MonkeyPatch, most: int, named: bytes
-) -> None:
-    """They are named after those that were examined, within the same bound, and count for nothing else."""
-    monkeypatch.setattr("trailboss.execution.decision_recorder.ENTRIES_MAX", most)
-    monkeypatch.setattr(registry, "MECHANISMS", {**registry.MECHANISMS, "lane": lambda _: Runners()})
-    views = {**view_registry.MECHANISM_VIEWS, "runners": fifo.VIEWS}
-    monkeypatch.setattr(view_registry, "MECHANISM_VIEWS", views)
-    chain = LocalChain(mechanism="lane")
-    actor = chain.deploy(ACTOR, sender=chain.accounts[0], value=100 * CBY)
-    arm(actor, *(f"{label},20000,1,99" for label in "abcde"))
-    chain.mine()
-    record = chain.decisions(chain.height)
-    assert record is not None
-    told = outcomes(actor, record)
-    assert b"".join(label for label, _, _ in told) == named
-    assert [words for _, *words in told] == ([["fire", ""]] * 2 + [["defer", "outranked"]] * 3)[: len(named)]
-    assert (record.examined_count, record.cut_off, record.stopped) == (2, 2, Stop.LANE_FULL)
-    assert (record.outranked, record.priced_out, record.over_cap) == (3, 4, 5)
-    assert len(chain.timers()) == 3
 
 
 def test_record_names_who_fires_when_a_crowd_has_expired() -> None:

@@ -150,34 +150,6 @@ def test_timers_from_before_join_like_the_rest_when_the_lane_is_activated() -> N
     assert heights.gaps == ()
 
 
-def test_gap_closes_when_those_that_it_left_out_are_cancelled() -> None:
-    """The next block with room looks, finds nobody, and forgets it; what is behind it joins at once."""
-    heights = Heights(most=2)
-    heights.block(4)
-    heights.place(5, 4)
-    heights.place(6, 4)
-    heights.block(5)
-    heights.block(6)
-    assert heights.gaps == (JoiningGap(5, 2, 5), JoiningGap(6, 6, 6))
-    heights.cancel(2, 3)
-    assert heights.block(7) == ([0, 1, 4, 5], [6, 7])
-    assert heights.gaps == ()
-
-
-def test_gap_begins_at_the_next_that_is_left_when_its_first_are_cancelled() -> None:
-    """A place is no timer: whether one lies there does not matter."""
-    heights = Heights(most=1)
-    heights.block(4)
-    heights.place(5, 6)
-    heights.block(5)
-    heights.cancel(1, 2)
-    assert heights.block(6) == ([0], [3])
-    assert heights.gaps == (JoiningGap(5, 4, 5),)
-    heights.cancel(0, 4)
-    assert heights.block(7) == ([3], [5])
-    assert heights.gaps == ()
-
-
 STEPS = st.lists(
     st.tuples(
         st.lists(st.tuples(st.integers(1, 5), st.integers(1, 6)), max_size=3),

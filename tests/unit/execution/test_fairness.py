@@ -105,26 +105,6 @@ def test_nothing_of_an_actor_stays_when_its_last_fire_has_left() -> None:
     assert (window.counts(), first_to_leave(window.session(1).context.rules, window.overlay.read)) == ({}, None)
 
 
-def test_block_record_lists_its_actors_in_order_whatever_the_order_of_their_fires() -> None:
-    """The state is a function of what happened, not of how a dictionary was filled."""
-    for fires in ({CAROL: 1, ALICE: 2, BOB: 3}, {BOB: 3, CAROL: 1, ALICE: 2}):
-        window = Window()
-        window.block(9, fires)
-        assert window.records() == [BlockFires(9, ((ALICE, 2), (BOB, 3), (CAROL, 1)))]
-        assert read_totals(window.overlay.read).counts == ((1, 1), (2, 1), (3, 1))
-
-
-def test_mechanism_hears_every_new_count() -> None:
-    """When a fire comes into the window, and when one leaves it; a block without either is silent."""
-    window = Window(window=2)
-    window.block(5, {ALICE: 2})
-    window.block(6, {ALICE: 1, BOB: 4})
-    window.block(7)
-    window.block(8)
-    window.block(9)
-    assert window.heard == [(ALICE, 2), (ALICE, 3), (BOB, 4), (ALICE, 1), (ALICE, 0), (BOB, 0)]
-
-
 def test_block_writes_nothing_when_nothing_fires_and_nothing_leaves() -> None:
     """An idle block is the same block whether it is built or not."""
     window = Window()
@@ -246,12 +226,6 @@ SOUND = {
 }
 
 
-def test_sums_are_sound_when_they_add_up() -> None:
-    """Also with nothing in the window."""
-    check_window(**SOUND)
-    check_window(FairnessTotals(8, 8, ()), {}, [])
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -349,21 +323,3 @@ def test_window_shrinks_block_by_block_when_governance_shortens_it() -> None:
         chain.check_invariants()
         counted += recent(chain, [actor])
     assert counted == [5, 3, 1, 0, 0]
-
-
-def test_window_is_what_it_was_when_the_chain_goes_back() -> None:
-    """Counts, block records and the weights that follow from them."""
-    chain, actors = lane_chain(2, fairness_window_blocks=4)
-    height = chain.height + 4
-    arm(actors[0], height, height + 1, height + 3)
-    arm(actors[1], height + 1, height + 2)
-    chain.advance_to(height + 1)
-    mark, before = chain.snapshot(), recent(chain, actors)
-    chain.advance_to(height + 9)
-    root = chain.state_root
-    assert recent(chain, actors) == [0, 0]
-    chain.revert(mark)
-    chain.check_invariants()
-    assert recent(chain, actors) == before == [2, 1]
-    chain.advance_to(height + 9)
-    assert chain.state_root == root

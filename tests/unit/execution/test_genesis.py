@@ -52,11 +52,6 @@ def test_genesis_is_read_when_everything_is_given() -> None:
     assert genesis.params().calendar.ring_size == 8
 
 
-def test_genesis_has_its_defaults_when_only_the_necessary_is_given() -> None:
-    """Chain id and proposer are enough."""
-    assert parse_genesis(HEAD) == Genesis(chain_id=7, proposer=PROPOSER)
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -193,16 +188,6 @@ WHOLE = Genesis(
     accounts={TWO: 2**128 - 2, ONE: 1},
     overrides={"timers.max_timers_per_actor": 2_048, "fees.max_basefee": 2**100},
 )
-
-
-@pytest.mark.parametrize("genesis", [Genesis(chain_id=7, proposer=PROPOSER), WHOLE])
-def test_genesis_comes_back_when_encoded(genesis: Genesis) -> None:
-    """Every field, the order of the deployers, and so the identity of the chain."""
-    encoded = encode_genesis(genesis)
-    decoded = decode_genesis(encoded)
-    assert decoded == genesis
-    assert encode_genesis(decoded) == encoded
-    assert decoded.instance_id() == genesis.instance_id()
 
 
 @pytest.mark.parametrize(

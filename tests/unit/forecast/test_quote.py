@@ -196,22 +196,6 @@ def test_verdict_of_each_block_equals_what_the_same_timer_meets_in_it_when_the_l
     assert 10 < sum(seen) < len(seen) - 10
 
 
-def test_timer_runs_in_each_block_that_the_quote_counts_when_the_order_is_fifo() -> None:
-    """The quote takes it for the last in the order: where it says yes the timer runs."""
-    loops = "1,100,20000,- 2,40,12000,- 3,10,11000,- 5,150,20000,-"
-    chain, probe = crowded("fifo", loops, 15)
-    mark = chain.snapshot()
-    promised = 0
-    for height in range(mark.height + 4, mark.height + 16):
-        says = verdict(probe, height, 12_000, None)
-        chain.revert(mark)
-        did_run = fired_at(probe, height, 12_000, None, 1) == height
-        chain.revert(mark)
-        assert did_run or not says
-        promised += says
-    assert 0 < promised < 12
-
-
 def activating(height: int, clamps: int = 0) -> LocalChain:
     """Return a FIFO chain whose lane begins at a height."""
     params = {"lane.activation_height": height, "lane.clamps_gas_limit": clamps}
@@ -333,19 +317,6 @@ def test_backlog_tells_what_waits_when_some_of_it_never_runs(monkeypatch: pytest
     monkeypatch.setattr(module, "QUEUED_MAX", 1)
     bounded = chain.quote(start + 90, FRAME).ahead
     assert (bounded.timers, bounded.counted, bounded.over_cap, bounded.gas) == (2, 1, 1, 0)
-
-
-def test_quote_changes_nothing_when_it_is_asked_for() -> None:
-    """Same root, same height, and the next block is the same."""
-    chain, probe = crowded("lane", LOOPS, 5)
-    mark, root = chain.snapshot(), chain.state_root
-    chain.mine()
-    expected = chain.block().hash
-    chain.revert(mark)
-    chain.quote(chain.height + 9, 15_000, 5, actor=probe)
-    assert (chain.height, chain.state_root) == (mark.height, root)
-    chain.mine()
-    assert chain.block().hash == expected
 
 
 @pytest.mark.spec("L-24")

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from trailboss.forecast import runway as module
-from trailboss.forecast.runway import PaidActor, Reach, Runway
+from trailboss.forecast.runway import Reach, Runway
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.testing import ActorHandle, LocalChain
@@ -115,27 +115,6 @@ def test_two_loops_of_one_height_need_one_reserve_when_each_is_settled_in_turn()
     check_truth(pulse, 1_000)
 
 
-def test_loops_of_two_rates_run_dry_within_a_round_when_one_rate_is_assumed() -> None:
-    """The mean rate is exact, its rhythm is not: within the 20 blocks of a round."""
-    pulse = beating("lane", "4,50000 20,50000", 15 * CBY, blocks=101)
-    chain = pulse.chain
-    reach = present(chain.runway(pulse))
-    assert reach.dry_at is not None
-    chain.advance_to(reach.dry_at + 20)
-    assert abs(chain.events(TIMER_UNFUNDED)[0].block_height - reach.dry_at) <= 20
-
-
-def test_far_timer_fires_once_when_a_loop_goes_on_before_it() -> None:
-    """It does not slow the loop's rate down."""
-    pulse = beating("fifo", "10,50000", 12 * CBY)
-    chain = pulse.chain
-    before = present(chain.runway(pulse))
-    pulse.call("start", b"100000,50000", sender=chain.accounts[0], check=True)
-    after = chain.runway(pulse)
-    assert after.timers == after.actors[0].timers == 2
-    assert (present(after).dry_at, present(after).fires) == (before.dry_at, before.fires)
-
-
 def test_prices_are_those_told_when_they_have_moved() -> None:
     """10,000, 8,750, 7,657, 6,700 … fall to 1,000 in 40 blocks: the 38th of 40 by price is the third."""
     with LocalChain(mechanism="lane") as chain:
@@ -148,18 +127,6 @@ def test_prices_are_those_told_when_they_have_moved() -> None:
         assert (high.name, high.cycle_basefee, high.lane_basefee, high.cell_basefee) == ("p95", 10_000, 7_657, 10_000)
         assert chain.decisions(3).lane_basefee == 7_657
         assert chain.runway(chain.accounts[0], blocks=1).reaches[2].lane_basefee == 1_000
-
-
-def test_purse_reaches_half_as_far_when_prices_double() -> None:
-    """Of 20 CBY the reserve stays, at twice the price twice as much of it; the rest buys half as many fires."""
-    pulse = beating("fifo", "10,50000", 20 * CBY)
-    now, twice, high = pulse.chain.runway(pulse).reaches
-    [actor] = pulse.chain.runway(pulse).actors
-    cost = actor.cycles_used // actor.fires * 10_000 + actor.cells_used // actor.fires * 10_000
-    balance = pulse.balance
-    assert now.fires == (balance - 6 * CBY) // cost + 1
-    assert twice.fires == (balance - 12 * CBY) // (2 * cost) + 1
-    assert (high.fires, high.dry_at) == (now.fires, now.dry_at)
 
 
 def scheduled(mechanism: str, timers: list[str], **params: int) -> LocalChain:
@@ -238,14 +205,6 @@ def test_rest_of_the_timers_is_left_out_when_there_are_more_than_are_looked_at(m
     assert "more than 2 timers" in runway.notes[0]
 
 
-def test_payer_holds_nothing_when_it_has_no_account() -> None:
-    """Nobody can name it as payer, and nothing is due to it."""
-    with LocalChain() as chain:
-        runway = chain.runway(bytes(range(20)))
-        assert (runway.balance, runway.timers, runway.height, runway.first_block, runway.last_block) == (0, 0, 0, 1, 0)
-        assert present(runway).dry_at is None
-
-
 def test_payer_is_refused_when_it_is_no_address() -> None:
     """And so is a number of blocks that cannot be looked at."""
     with LocalChain() as chain:
@@ -265,9 +224,3 @@ def test_note_says_so_when_agents_price_the_timers() -> None:
     runway = pulse.chain.runway(pulse)
     assert "gas bidding agents decide" in runway.notes[0]
     assert present(runway).required == 50_000 * 11_000 + CELLS
-
-
-def test_interval_is_exact_when_fires_do_not_divide_the_span() -> None:
-    """30 blocks for 7 fires."""
-    actor = PaidActor(actor=bytes(20), timers=1, fires=7, span=30, cycles_used=0, cells_used=0)
-    assert actor.interval == Fraction(30, 7)

@@ -19,7 +19,7 @@ from tests.unit.index.made import (
     timer_id,
 )
 from tests.unit.index.oracle import Oracle, compare
-from trailboss.index import EventFilter, EventPlace, Index, mentions, read_events, timers
+from trailboss.index import EventFilter, EventPlace, Index, mentions, read_events
 from trailboss.index.index import PENDING_BLOCKS_MAX
 from trailboss.index.pages import PAGE_MAX
 from trailboss.index.schema import SPAN_BLOCKS
@@ -122,17 +122,6 @@ def test_answers_are_right_when_blocks_are_taken_back_one_by_one(made: Callable[
     for block in chain.blocks[1:]:
         index.apply([block])
         check(index, chain, block.height)
-
-
-def test_ended_timers_are_the_same_when_they_are_too_many_to_be_sorted(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Within heights, a page is then looked for from the last one down."""
-    chain = busy_chain()
-    index = opened(chain)
-    monkeypatch.setattr(timers, "SORTED_MAX", 0)
-    check(index, chain)
-    check(index, chain, 3)
 
 
 def test_quiet_blocks_are_found_by_their_hash_on_whatever_branch_they_are(opened: Open) -> None:
@@ -316,13 +305,6 @@ def test_answers_are_empty_when_nobody_knows_what_is_asked_for(opened: Open) -> 
     assert index.timer_heights(timer_id(1), 0) == ()
     assert index.transaction(Hash32(bytes(32)), 0) is None
     assert index.statistics(5, 9, 10, 0) == ()
-
-
-def test_live_timers_without_an_address_are_none_of_the_index(opened: Open) -> None:
-    """The state has them all in order; the index keeps them by address."""
-    chain = busy_chain()
-    index = opened(chain)
-    assert index.live_timers(TimerFilter(), chain.height).total == 0
 
 
 def test_event_mentions_the_addresses_in_its_own_fields_only() -> None:

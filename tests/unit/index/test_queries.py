@@ -62,19 +62,6 @@ def test_no_query_scans_a_table_that_grows(path: Path, opened: Open, asked: set[
         assert set(scans) <= {"SCAN here"}, (query, steps)
 
 
-def test_pages_of_several_lists_are_merged_and_not_sorted(path: Path, opened: Open, asked: set[str]) -> None:
-    """A page of timers that ended in any way, in any role, is not paid for with all of them."""
-    chain = busy_chain()
-    index = opened(chain)
-    asked.clear()
-    index.ended_timers(TimerFilter(state="all"), chain.height)
-    index.ended_timers(TimerFilter(state="all", payer=address(5)), chain.height)
-    index.receipts(address(3), chain.height)
-    pages = [query for query in asked if "UNION ALL" in query and "LIMIT" in query]
-    assert len(pages) >= 2
-    assert not [step for query in pages for step in plan(path, query) if "TEMP B-TREE" in step]
-
-
 def test_work_of_a_page_does_not_grow_with_the_lists(path: Path, opened: Open, asked: set[str]) -> None:
     """A first page takes the same steps of SQLite's machine with 100 and with 3,000 ended timers, and so do counts."""
     chain, steps = MadeChain(), []

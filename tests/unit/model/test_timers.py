@@ -7,15 +7,7 @@ from msgspec.structs import replace
 
 from trailboss.codec.canonical import pack
 from trailboss.model.actors import Account, decode_account, encode_account
-from trailboss.model.timers import (
-    ASK_AGENT,
-    NO_FEES,
-    RECORD_VERSION,
-    Timer,
-    decode_timer,
-    encode_timer,
-    freeze_fees,
-)
+from trailboss.model.timers import ASK_AGENT, NO_FEES, RECORD_VERSION, Timer, decode_timer, encode_timer, freeze_fees
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.units import U128_MAX
 

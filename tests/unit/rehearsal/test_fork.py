@@ -38,28 +38,6 @@ def advance(chain: Chain, height: int) -> None:
         pass
 
 
-def test_fork_builds_the_same_blocks_when_nothing_differs(chain: LocalChain) -> None:
-    """Its hashes go on from the original's head."""
-    fork = fork_of(chain.chain)
-    advance(fork, 40)
-    chain.advance_to(40)
-    assert list(fork.blocks) == list(chain.chain.blocks)
-    assert fork.state_root == chain.state_root
-    fork.check_invariants()
-
-
-def test_original_stays_as_it_is_when_the_fork_moves(chain: LocalChain) -> None:
-    """Height, root, blocks, queue; closing the fork leaves the shared engine at work."""
-    before = chain.height, chain.state_root, chain.timers(), list(chain.chain.blocks)
-    fork = fork_of(chain.chain)
-    advance(fork, 100)
-    fork.close()
-    assert (chain.height, chain.state_root, chain.timers(), list(chain.chain.blocks)) == before
-    chain.check_invariants()
-    chain.mine(10)
-    assert len(chain.events("timer.fired")) == 5
-
-
 def test_fork_knows_the_blocks_before_it_when_the_original_goes_on(chain: LocalChain) -> None:
     """A timer's life spans both; what the original builds later is not part of it."""
     fork = fork_of(chain.chain)

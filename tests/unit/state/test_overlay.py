@@ -21,55 +21,11 @@ def overlay() -> Overlay:
     return Overlay(store)
 
 
-def test_read_gives_the_latest_write_when_there_is_one(overlay) -> None:
-    """A write shadows the store, a deletion too, and nothing reads as None."""
-    assert (overlay.read(OLD), overlay.read(NEW)) == (b"before", None)
-    overlay.write(NEW, b"")
-    overlay.delete(OLD)
-    assert (overlay.read(OLD), overlay.read(NEW)) == (None, b"")
-
-
-def test_revert_restores_each_level_when_marks_are_nested(overlay) -> None:
-    """Three levels, undone from the inside out, show each earlier value again."""
-    marks = []
-    for value in (b"1", b"2", b"3"):
-        marks.append(overlay.mark())
-        overlay.write(OLD, value)
-        overlay.write(NEW, value)
-    overlay.revert(marks[2])
-    assert (overlay.read(OLD), overlay.read(NEW)) == (b"2", b"2")
-    overlay.revert(marks[1])
-    assert (overlay.read(OLD), overlay.read(NEW)) == (b"1", b"1")
-    overlay.revert(marks[0])
-    assert (overlay.read(OLD), overlay.read(NEW)) == (b"before", None)
-    assert overlay.changes() == {}
-
-
-def test_revert_takes_inner_writes_along_when_the_outer_call_fails(overlay) -> None:
-    """What an inner call kept is undone with its caller."""
-    outer = overlay.mark()
-    overlay.mark()
-    overlay.write(NEW, b"inner")
-    overlay.revert(outer)
-    assert overlay.read(NEW) is None
-
-
 @pytest.mark.parametrize("mark", [1, -1])
 def test_revert_is_refused_when_the_mark_is_void(overlay, mark) -> None:
     """A mark above what is written would mean that somebody kept it too long."""
     with pytest.raises(InvariantError, match=f"mark {mark} is void: the overlay holds 0 writes"):
         overlay.revert(mark)
-
-
-def test_changes_are_net_when_writes_cancel_out(overlay) -> None:
-    """Writes that end at the store's value, deletes of absent keys and transient keys are no changes."""
-    overlay.write(OLD, b"other")
-    overlay.write(OLD, b"before")
-    overlay.delete(NEW)
-    overlay.write(keys.transient_key(b"kind", b"id"), b"value")
-    assert overlay.changes() == {}
-    overlay.delete(OLD)
-    assert overlay.changes() == {OLD: None}
 
 
 def test_transient_values_end_when_they_are_cleared(overlay) -> None:
@@ -128,21 +84,6 @@ def test_changed_slots_are_net_when_writes_cancel_out(overlay) -> None:
     overlay.delete(slot_key(b"never"))
     overlay.write(NEW, b"no slot")
     assert overlay.changed_slots() == [(ACTOR, b"a1"), (ACTOR, b"a2"), (ACTOR, b"z")]
-
-
-def test_changed_slots_compare_with_the_mark_when_there_is_one(overlay) -> None:
-    """A slot that goes back to the store's value has changed since the mark, and not since the beginning."""
-    overlay.write(slot_key(b"a1"), encode_slot(b"a1", b"1"))
-    overlay.write(slot_key(b"b1"), encode_slot(b"b1", b"1"))
-    mark = overlay.mark()
-    assert overlay.changed_slots(mark) == []
-    overlay.write(slot_key(b"a1"), encode_slot(b"a1", b"A1"))
-    later = overlay.mark()
-    overlay.write(slot_key(b"b1"), encode_slot(b"b1", b"2"))
-    assert overlay.changed_slots(mark) == [(ACTOR, b"a1"), (ACTOR, b"b1")]
-    assert overlay.changed_slots() == [(ACTOR, b"b1")]
-    overlay.revert(later)
-    assert overlay.changed_slots(mark) == [(ACTOR, b"a1")]
 
 
 def test_changed_slots_are_refused_when_the_mark_is_void(overlay) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from trailboss.primitives.errors import InvariantError
 from trailboss.state import keys
-from trailboss.state.commitment import state_root
 from trailboss.state.slots import encode_slot
 from trailboss.state.store import BEFORE_GENESIS, KEPT_ROOTS, MemoryStore
 
@@ -22,19 +21,6 @@ def counted(blocks: int) -> MemoryStore:
     return store
 
 
-def test_commit_changes_values_root_and_counts_when_a_block_has_changes() -> None:
-    """A committed block can be read back, counted and listed in order."""
-    store = MemoryStore()
-    empty = store.state_root
-    timers = {keys.timer_key(height, bytes([height]) * 32): bytes([height]) for height in (9, 3, 7)}
-    root = store.commit(0, timers | {KEY: b"value"})
-    assert root == store.state_root != empty
-    assert (store.height, store.read(KEY), store.count(keys.TIMERS)) == (0, b"value", 3)
-    assert state_root(store.roots) == root
-    assert [value[0] for _, value in store.iterate(keys.TIMERS)] == [3, 7, 9]
-    assert [keys.timer_height(key) for key, _ in store.iterate(keys.TIMERS, *keys.timer_range(4, 7))] == [7]
-
-
 def test_iterate_ends_with_its_namespace_when_the_bound_lies_beyond() -> None:
     """The last actor and the last height have their bound in the next namespace."""
     store = MemoryStore()
@@ -43,34 +29,6 @@ def test_iterate_ends_with_its_namespace_when_the_bound_lies_beyond() -> None:
     store.commit(0, {slot: encode_slot(b"name", b""), timer: b"timer"})
     assert [key for key, _ in store.iterate(keys.STORAGE, *keys.storage_range(last))] == [slot]
     assert [key for key, _ in store.iterate(keys.TIMERS, *keys.timer_range(top, top))] == [timer]
-
-
-def test_commit_keeps_the_root_when_a_block_has_no_changes() -> None:
-    """An idle block only raises the height, and going back over it lowers it again."""
-    store = counted(1)
-    root = store.state_root
-    assert store.commit(1, {}) == root
-    assert store.height == 1
-    store.revert(0)
-    assert (store.height, store.state_root) == (0, root)
-
-
-@pytest.mark.parametrize("first", [3, 9])
-def test_timer_is_found_at_its_new_height_when_a_block_moves_it(first) -> None:
-    """Whichever of its two heights the block names first, the timer keeps one of them, and going back moves it back."""
-    identity = b"\x01" * 32
-    old, new = keys.timer_key(3, identity), keys.timer_key(9, identity)
-    moved = {old: None, new: b"new"} if first == 3 else {new: b"new", old: None}
-    store = MemoryStore()
-    store.commit(0, {old: b"old"})
-    store.commit(1, moved)
-    assert (store.read(old), store.read(new), store.timer_height(identity)) == (None, b"new", 9)
-    store.commit(2, {old: None})
-    assert (store.read(new), store.timer_height(identity)) == (b"new", 9)
-    store.check_invariants()
-    store.revert(0)
-    assert (store.read(old), store.read(new), store.timer_height(identity)) == (b"old", None, 3)
-    store.check_invariants()
 
 
 @pytest.mark.parametrize("height", [-1, 1, 3])
@@ -96,42 +54,11 @@ def test_commit_changes_nothing_when_a_change_is_malformed(wrong) -> None:
     assert store.read(KEY) == b"\x00"
 
 
-@pytest.mark.parametrize("depth", [1, KEPT_ROOTS, KEPT_ROOTS + 1, KEPT_ROOTS + 20])
-def test_revert_gives_the_straight_store_when_it_goes_far_back(depth) -> None:
-    """Within the kept trees and beyond them, the state is that of a store that never went further."""
-    blocks = KEPT_ROOTS + 40
-    store, straight = counted(blocks), counted(blocks - depth)
-    store.revert(blocks - 1 - depth)
-    assert (store.height, store.state_root) == (straight.height, straight.state_root)
-    assert list(store.iterate(keys.TIMERS)) == list(straight.iterate(keys.TIMERS))
-    store.check_invariants()
-    for height in range(blocks - depth, blocks):
-        changes = {KEY: bytes([height]), keys.timer_key(height + 10, bytes([height]) * 32): b"timer"}
-        assert store.commit(height, changes) == straight.commit(height, changes)
-
-
-def test_revert_empties_the_store_when_it_goes_before_genesis() -> None:
-    """Before genesis there is nothing."""
-    store = counted(3)
-    store.revert(BEFORE_GENESIS)
-    assert (store.height, store.state_root, store.read(KEY)) == (-1, MemoryStore().state_root, None)
-
-
 @pytest.mark.parametrize("height", [-2, 2])
 def test_revert_is_refused_when_the_height_never_was(height) -> None:
     """One can go back only to where one has been."""
     with pytest.raises(InvariantError, match=f"cannot go back to block {height} from block 1"):
         counted(2).revert(height)
-
-
-def test_slot_names_follow_when_slots_are_committed_and_taken_back() -> None:
-    """The names in order are those of the stored slots at every height."""
-    store = MemoryStore()
-    store.commit(0, {keys.storage_key(ACTOR, name): encode_slot(name, b"") for name in (b"b", b"a", b"n" * 65)})
-    store.commit(1, {keys.storage_key(ACTOR, b"a"): None, keys.storage_key(ACTOR, b"c"): encode_slot(b"c", b"")})
-    assert list(store.slot_names(ACTOR)) == [b"b", b"c"]
-    store.revert(0)
-    assert list(store.slot_names(ACTOR)) == [b"a", b"b"]
 
 
 def broken_value(store: MemoryStore) -> None:

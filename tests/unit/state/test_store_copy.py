@@ -1,12 +1,9 @@
 """A copy of a store: the same state at the same height, on its own from there."""
 
-from pathlib import Path
-
 import pytest
 
 from trailboss.primitives.errors import InvariantError
 from trailboss.state import keys
-from trailboss.state.disk.store import DiskStore
 from trailboss.state.slots import encode_slot
 from trailboss.state.store import MemoryStore, Store
 
@@ -22,36 +19,6 @@ def filled(store: Store) -> Store:
     store.commit(1, {KEY: b"second", SLOT: encode_slot(b"name", b"value")})
     store.commit(2, {})
     return store
-
-
-def test_copy_holds_the_same_state_when_the_store_is_in_memory_or_on_disk(tmp_path: Path) -> None:
-    """Height, root, values, timers by id and slots in order."""
-    disk = DiskStore.create(tmp_path / "store", b"genesis", durable=False)
-    for store in (filled(MemoryStore()), filled(disk)):
-        copy = MemoryStore.copy_of(store, {})
-        assert (copy.height, copy.state_root) == (2, store.state_root)
-        assert [list(copy.iterate(space)) for space in keys.KEY_WIDTHS] == [
-            list(store.iterate(space)) for space in keys.KEY_WIDTHS
-        ]
-        assert copy.timer_height(b"\x07" * 32) == 70
-        assert list(copy.slot_names(ACTOR)) == [b"name"]
-        copy.check_invariants()
-    disk.close()
-
-
-def test_copy_and_store_go_their_own_ways_when_either_changes() -> None:
-    """Neither sees what the other commits or takes back."""
-    store = filled(MemoryStore())
-    root = store.state_root
-    copy = MemoryStore.copy_of(store, {})
-    copy.commit(3, {KEY: b"copy", TIMER: None, SLOT: None})
-    assert (store.height, store.state_root, store.read(KEY), store.read(TIMER)) == (2, root, b"second", b"timer")
-    store.revert(0)
-    assert (copy.read(KEY), copy.height) == (b"copy", 3)
-    copy.revert(2)
-    assert (copy.state_root, copy.read(KEY)) == (root, b"second")
-    assert list(copy.slot_names(ACTOR)) == [b"name"]
-    copy.check_invariants()
 
 
 def test_copy_holds_something_else_when_that_is_wanted() -> None:

@@ -12,7 +12,7 @@ from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.state.disk.tables import STATE, Tables
 from trailboss.state.keys import ACCOUNTS, TIMERS, account_key, timer_key
-from trailboss.state.store import BEFORE_GENESIS, MemoryStore
+from trailboss.state.store import MemoryStore
 from trailboss.state.view import FOLLOWED_MAX, Trail, ValueChange
 
 Result = TypeVar("Result")
@@ -45,38 +45,6 @@ def elsewhere(action: Callable[[], Result]) -> Result:
 def changes_in_memory() -> list[ValueChange]:
     gc.collect()
     return [item for item in gc.get_objects() if isinstance(item, ValueChange)]
-
-
-def test_view_tells_the_old_values_when_the_store_has_new_ones(stores: tuple[MemoryStore, DiskStore]) -> None:
-    """Set, changed, deleted and moved after it; other keys as they are."""
-    for store in stores:
-        store.commit(0, {KEY: b"old", OTHER: b"same", timer_key(5, IDENTITY): b"timer"})
-        view = store.view()
-        store.commit(1, {KEY: b"new", timer_key(5, IDENTITY): None, timer_key(9, IDENTITY): b"timer"})
-        store.commit(2, {KEY: None})
-        assert (view.read(KEY), view.read(OTHER), store.read(KEY)) == (b"old", b"same", None)
-        assert (view.timer_height(IDENTITY), store.timer_height(IDENTITY)) == (5, 9)
-        assert (view.read(timer_key(5, IDENTITY)), view.read(timer_key(9, IDENTITY))) == (b"timer", None)
-        assert list(view.iterate(TIMERS)) == [(timer_key(5, IDENTITY), b"timer")]
-        assert (view.height, view.count(TIMERS), view.count(TIMERS, timer_key(5, b""))) == (0, 1, 0)
-        assert (view.height, store.view().height) == (0, 2)
-
-
-def test_view_tells_where_the_store_has_been_when_it_went_back(stores: tuple[MemoryStore, DiskStore]) -> None:
-    """The lowest height since; going back over idle blocks counts, going back to above the view does not."""
-    for store in stores:
-        for height in range(4):
-            store.commit(height, {KEY: bytes([height])} if height < 3 else {})
-        view, empty = store.view(), MemoryStore().view()
-        assert (view.lowest_since(), empty.lowest_since()) == (3, BEFORE_GENESIS)
-        store.commit(4, {KEY: b"4"})
-        store.revert(3)
-        assert view.lowest_since() == 3
-        store.revert(2)
-        assert view.lowest_since() == 2
-        store.revert(0)
-        store.commit(1, {KEY: b"another"})
-        assert (view.lowest_since(), view.read(KEY), store.view().lowest_since()) == (0, b"\x02", 1)
 
 
 def test_nothing_is_noted_when_nobody_has_a_view(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trailboss.model.transactions import MoveTimer, SetBalance, Transfer
-from trailboss.primitives.errors import ConfigurationError, Rejection
+from trailboss.primitives.errors import ConfigurationError
 from trailboss.testing import ActorHandle, LocalChain, PendingReceipt, RevertedError
 
 CBY = 10**9
@@ -16,14 +16,6 @@ IDLE = "def go(payload):\n    pass\n"
 def actor(chain: LocalChain) -> ActorHandle:
     """Return an actor with a little money."""
     return chain.deploy(IDLE, sender=chain.accounts[0], value=5)
-
-
-def test_balance_is_set_for_whatever_has_an_address(chain: LocalChain, actor: ActorHandle) -> None:
-    """An account, an actor, an address, bytes; in a block of its own each time."""
-    for amount, party in enumerate((chain.accounts[3], actor, actor.address, bytes(20 * b"\x77"))):
-        height = chain.height
-        receipt = chain.set_balance(party, amount)
-        assert (chain.balance(party), chain.height, receipt.block_height) == (amount, height + 1, height + 1)
 
 
 def test_interferences_are_gathered_when_a_block_is_open(chain: LocalChain, actor: ActorHandle) -> None:
@@ -53,14 +45,6 @@ def test_interferences_are_transactions_of_the_deployer(chain: LocalChain) -> No
         (chain.deployer.address, MoveTimer(timer.timer_id, 80)),
     ]
     assert all(any(chain.block(height).transactions[0].signature) for height in (2, 3))
-
-
-def test_nothing_is_built_when_there_is_no_such_timer(chain: LocalChain) -> None:
-    """A wrong id is a mistake of the test, told at once."""
-    for interfere in (chain.hold, chain.force, chain.drop):
-        with pytest.raises(Rejection, match=r"there is no live timer 0x6162"):
-            interfere(b"ab")
-    assert chain.height == 0
 
 
 def test_impersonation_returns_the_receipt_and_raises_only_with_check(chain: LocalChain, actor: ActorHandle) -> None:

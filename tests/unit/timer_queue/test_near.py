@@ -63,53 +63,6 @@ def test_due_walk_is_lazy_when_the_caller_stops() -> None:
     assert [next(walk).timer_id, next(walk).timer_id] == [b"1", b"2"]
 
 
-@pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        (START, [1, 2, 5, 3, 4]),
-        ((0, 99), [1, 2, 5, 3, 4]),
-        ((2, 0), [1, 2, 5, 3, 4]),
-        ((2, 1), [2, 5, 3, 4]),
-        ((2, 2), [5, 3, 4]),
-        ((2, 4), [5, 3, 4]),
-        ((2, 5), [3, 4]),
-        ((3, 0), [3, 4]),
-        ((6, 3), [4]),
-        ((6, 4), []),
-        ((7, -1), []),
-        ((7, 9), []),
-    ],
-)
-def test_due_walk_begins_behind_a_place_when_one_is_given(after: tuple[int, int], expected: list[int]) -> None:
-    """Whether a timer lies at that place, has been taken, or never was there."""
-    near = near_with((2, 1), (2, 2), (6, 3), (6, 4), (2, 5), (8, 6))
-    near.advance(7)
-    assert [timer.sequence for timer in near.due(after)] == expected
-    assert near.due_count == 5
-
-
-def test_due_are_counted_when_timers_come_go_and_fall_due() -> None:
-    """Those of the ring do not count until their height has come."""
-    near = near_with((1, 1), (5, 2), (5, 3), (6, 4), now=0)
-    counts = [near.due_count]
-    near.advance(1)
-    counts.append(near.due_count)
-    near.add(pending((1, 5, b"5")))
-    near.add(pending((7, 6, b"6")))
-    counts.append(near.due_count)
-    near.advance(5)
-    counts.append(near.due_count)
-    near.take(b"2")
-    near.take(b"2")
-    near.take(b"4")
-    counts.append(near.due_count)
-    for timer_id in (b"1", b"3", b"5"):
-        near.take(timer_id)
-    counts.append(near.due_count)
-    assert counts == [0, 1, 2, 4, 3, 0]
-    assert list(near.faults()) == []
-
-
 @pytest.mark.parametrize("now", [0, 6])
 def test_bucket_goes_when_its_last_timer_does(now: int) -> None:
     """In the ring and beside it."""

@@ -4,14 +4,7 @@ import pytest
 
 from trailboss.params import CalendarParams, load_params
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.timer_queue.placement import (
-    Tier,
-    check_calendar,
-    epoch_of,
-    epoch_start,
-    ring_slot,
-    tier_of,
-)
+from trailboss.timer_queue.placement import Tier, check_calendar, epoch_of, epoch_start, ring_slot, tier_of
 
 OVERVIEW = CalendarParams(ring_size=256, epoch_length=360, epoch_count=13)
 """The geometry of the overview's examples; with 13 epochs ahead its block 45,000 is the one that migrates 50,000."""

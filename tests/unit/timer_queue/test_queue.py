@@ -142,46 +142,6 @@ def test_move_is_refused_when_the_height_is_past_or_the_timer_is_not_there() -> 
     assert (blocks.due(), blocks.queue.next_height_to_come()) == ([0], None)
 
 
-@pytest.mark.parametrize(
-    ("heights", "expected"),
-    [((), None), ((60, 50), 50), ((60, 17, 9, 11), 9), ((60, 9, 3, 2), 2), ((U64_MAX,), U64_MAX)],
-)
-def test_next_due_height_is_the_lowest_when_tiers_are_mixed(heights: tuple[int, ...], expected: int | None) -> None:
-    """Memory answers, else the state, before the block is committed, after it, and in the next one."""
-    blocks = blocks_with(*heights)
-    assert blocks.queue.next_due_height() == expected
-    blocks.commit()
-    assert blocks.queue.next_due_height() == expected
-    blocks.advance(1)
-    assert blocks.queue.next_due_height() == expected
-
-
-def test_next_due_height_lies_in_the_past_when_something_still_waits() -> None:
-    """A backlog is due at once."""
-    blocks = blocks_with(3, 30)
-    blocks.advance(20)
-    assert blocks.queue.next_due_height() == 3
-
-
-def test_next_due_height_is_exact_when_far_timers_come_and_go_within_a_block() -> None:
-    """The lowest far one is cancelled, a lower one placed and cancelled again; the state knows none of it yet."""
-    blocks = blocks_with(60, 60, 70, 80)
-    blocks.advance(1)
-    queue = blocks.queue
-    blocks.cancel(0)
-    assert queue.next_due_height() == 60
-    blocks.cancel(1)
-    assert queue.next_due_height() == 70
-    blocks.place(40)
-    assert queue.next_due_height() == 40
-    blocks.cancel(4)
-    blocks.cancel(2)
-    blocks.place(75)
-    assert queue.next_due_height() == 75
-    blocks.commit()
-    assert queue.next_due_height() == 75
-
-
 @pytest.mark.spec("Q-08")
 def test_far_timers_take_no_memory_when_a_hundred_thousand_are_placed() -> None:
     """Beyond the ring's reach a timer is remembered until its block is committed, and not longer."""
@@ -396,31 +356,6 @@ def test_invariants_name_the_fault_when_one_is_broken(tamper: Callable[[Blocks],
     with pytest.raises(InvariantError) as broken:
         blocks.queue.check_invariants()
     assert str(broken.value) == fault
-
-
-def test_ids_of_a_height_are_its_own_when_it_lies_just_beyond_the_ring() -> None:
-    """The first height beyond the frontier has the slot of another one; the ring must not answer for it."""
-    blocks = blocks_with(*range(1, 9))
-    blocks.advance(0)
-    assert blocks.queue._frontier == (9, b"")
-    assert blocks.queue.ids_at(9) == ()
-    blocks.place(9)
-    assert blocks.queue.ids_at(9) == (name(8),)
-
-
-def test_timer_at_the_frontier_stays_beyond_it_when_it_is_moved_away_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The frontier lies at a timer that has not been read; memory must not have it before it is."""
-    monkeypatch.setattr(module, "READ_AHEAD_MAX", 2)
-    blocks = Blocks(CALENDAR)
-    blocks.plant(5, 5, 5)
-    height, first = blocks.queue._frontier
-    [sequence] = [sequence for sequence in range(3) if name(sequence) == first]
-    blocks.queue.move(pending((7, sequence, first)))
-    blocks.queue.move(pending((height, sequence, first)))
-    blocks.queue.advance(1)
-    blocks.queue.check_invariants()
-    blocks.queue.advance(5)
-    assert blocks.due() == [0, 1, 2]
 
 
 @pytest.mark.spec("F-75")

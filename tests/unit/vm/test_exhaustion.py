@@ -4,7 +4,6 @@ import gc
 
 import pytest
 
-SPIN = "while True:\n            pass"
 ATTEMPTS = {
     "bare except": """
 def go(p):

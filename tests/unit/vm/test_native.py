@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.golden.programs import SDK_AGENT, SDK_CLOCK, SDK_INTERVAL
+from tests.golden.programs import SDK_AGENT, SDK_CLOCK
 from tests.golden.world import ACTOR, OWNER, World
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.model.envelopes import route_payload
@@ -306,16 +306,6 @@ def test_clock_of_the_sdks_documentation_runs_unmodified(world):
     assert len(world.timers) == 2
 
 
-def test_interval_of_the_sdk_fires_again_and_again(world):
-    """The SDK's convention: the handler schedules the next fire with the same payload."""
-    answer(world, SDK_INTERVAL, "start")
-    for _ in range(3):
-        answer(world, SDK_INTERVAL, "handle_timer", world.timers[-1].payload)
-
-    assert [timer.height for timer in world.timers] == [120] * 4
-    assert world.slots[ACTOR, b"beats"] == encode_canonical(3)
-
-
 def test_continuation_of_the_sdk_goes_on_with_its_reply(world):
     """The SDK compiles it inside the frame; both halves are instrumented."""
     answer(world, SDK_AGENT, "init")
@@ -397,8 +387,3 @@ def test_syntax_error_is_an_outcome_when_source_was_never_checked(world):
     outcome, _ = world.call("def go(p:\n", "go")
 
     assert outcome.error.slug == "invalid_data"
-
-
-def test_version_is_what_actors_see(world):
-    """``pvm_version`` names the engine."""
-    assert answer(world, "def go(p):\n    return pvm_host.context()['pvm_version']") == b"native-1"

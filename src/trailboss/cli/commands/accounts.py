@@ -13,26 +13,31 @@ from trailboss.cli.options import (
     PAYLOAD,
     Actor,
     Amount,
+    Number,
     Text,
     Texts,
     Who,
     argument,
     complete_account,
     flag,
+    money,
     option,
 )
-from trailboss.cli.output import columns, console, print_facts, print_json, print_pairs, print_table
+from trailboss.cli.output import Cell, columns, console, print_json, print_pairs, print_table
 from trailboss.cli.targets import OpenChain, find_actor, resolve_actor, resolve_address
 from trailboss.cli.values import parse_amount, parse_payload, read_file
 from trailboss.model.events import TIMER_SCHEDULED
-from trailboss.model.transactions import ExecuteActor, FundActor, Instruction, Transfer
+from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
-from trailboss.views import Answer, Receipt
-from trailboss.views.accounts import holder_of, known_names
+from trailboss.views import Receipt
+from trailboss.views.accounts import NO_ACCOUNT, Holder, holder_of, known_names
 from trailboss.views.explain.life import unpaid_words
 from trailboss.views.text import counted, words
 
+ENTITLEMENT: Final = (
+    "Entitlement that the actor's manifest declares, as timer.schedule, which public chains require; may be repeated."
+)
 COLUMNS: Final = columns("account | what | >CBY | >nonce | >timers")
 
 
@@ -46,30 +51,23 @@ def balance(
     Example: trailboss balance 0 deployer
     """
     chain = run.chain
+    names = known_names(chain.genesis)
     if who:
         addresses = [resolve_actor(chain, each) for each in who]
     else:
-        addresses = [Address(address) for address, _ in chain.accounts()]
-    names = known_names(chain.genesis)
-    holders = [holder_of(chain, address, names) for address in addresses]
-    if not who:
         places = {address: place for place, address in enumerate(names)}
-        holders.sort(key=lambda holder: (places.get(holder.address, len(places)), holder.address))
+        every = (Address(address) for address, _ in chain.accounts())
+        addresses = sorted(every, key=lambda address: (places.get(address, len(places)), address))
+    holders = [holder_of(chain, address, names) for address in addresses]
     if run.as_json:
         print_json(holders)
     else:
-        kinds = {"none": "no such account"}
-        rows = [
-            (
-                each.address,
-                each.name or kinds.get(each.kind, each.kind),
-                format_cby(each.balance),
-                str(each.nonce),
-                each.timers,
-            )
-            for each in holders
-        ]
-        print_table("Balances", COLUMNS, rows)
+        print_table("Balances", COLUMNS, [_row(each) for each in holders])
+
+
+def _row(holder: Holder) -> tuple[Cell, ...]:
+    what = holder.name or ("no such account" if holder.kind == NO_ACCOUNT else holder.kind)
+    return holder.address, what, format_cby(holder.balance), str(holder.nonce), holder.timers
 
 
 @command("sender", "private_key", "impersonate")
@@ -82,11 +80,9 @@ def send_money(
 
     Example: trailboss send 0x044d2D5f 1.5cby --from 3
     """
-    units = parse_amount(amount)
-    address = resolve_actor(run.chain, to)
+    units, address = parse_amount(amount), resolve_actor(run.chain, to)
     receipt = run.send_one(Transfer(address, units))
-    sent = f"{format_cby(units)} CBY to {address}" if receipt.ok else None
-    run.show_receipts({"transfer": receipt}, lead={"sent": sent})
+    run.show_receipts({"transfer": receipt}, {"sent": f"{format_cby(units)} CBY to {address}" if receipt.ok else None})
 
 
 @command()
@@ -97,8 +93,9 @@ def faucet(run: Invocation, who: Who) -> None:
     """
     address = resolve_actor(run.chain, who)
     amount, receipt = run.chain.faucet(address)
-    given = f"{format_cby(amount)} CBY to {address}" if receipt.ok else None
-    run.show_receipts({"transfer": receipt}, lead={"given": given})
+    run.show_receipts(
+        {"transfer": receipt}, {"given": f"{format_cby(amount)} CBY to {address}" if receipt.ok else None}
+    )
 
 
 @command()
@@ -107,12 +104,10 @@ def set_balance(run: Invocation, who: Who, amount: Amount) -> None:
 
     Example: trailboss set-balance 3 100cby
     """
-    units = parse_amount(amount)
-    chain = run.chain
-    address = resolve_actor(chain, who)
-    receipt = chain.set_balance(address, units)
-    holds = f"{format_cby(chain.balance(address))} CBY" if receipt.ok else None
-    run.show_receipts({"instruction": receipt}, lead={"account": str(address), "holds": holds})
+    units, address = parse_amount(amount), resolve_actor(run.chain, who)
+    receipt = run.chain.set_balance(address, units)
+    holds = f"{format_cby(run.chain.balance(address))} CBY" if receipt.ok else None
+    run.show_receipts({"instruction": receipt}, {"account": address, "holds": holds})
 
 
 Cbor = Annotated[bool, flag("--cbor", "The payload is JSON; send it as CBOR.")]
@@ -122,19 +117,12 @@ Cbor = Annotated[bool, flag("--cbor", "The payload is JSON; send it as CBOR.")]
 def deploy(
     run: Invocation,
     file: Annotated[Path, argument("FILE", "Source of the actor.")],
-    value: Annotated[str, option("AMOUNT", "Money for the actor: base units, or CBY as 1.5cby.")] = "0",
+    value: Annotated[Number, money("Money for the actor: base units, or CBY as 1.5cby.", "0")] = None,
     init_payload: Annotated[str, option("PAYLOAD", f"Argument of the creation call: {PAYLOAD}.")] = "",
     init_handler: Annotated[
         Text, option("NAME", "Handler of the creation call.", "init, else deploy, if it has one")
     ] = None,
-    entitlement: Annotated[
-        Texts,
-        option(
-            "ID",
-            "Entitlement that the actor's manifest declares, as timer.schedule, which public chains require; "
-            "may be repeated.",
-        ),
-    ] = None,
+    entitlement: Annotated[Texts, option("ID", ENTITLEMENT)] = None,
     cbor: Cbor = False,
 ) -> None:
     """Deploy an actor and fund it, in one block.
@@ -143,36 +131,30 @@ def deploy(
 
     Example: trailboss deploy clock.py --value 20cby --from 3
     """
-    code = read_file(file, "source")
-    amount, payload = parse_amount(value), parse_payload(init_payload, as_cbor=cbor)
+    code, payload = read_file(file, "source"), parse_payload(init_payload, as_cbor=cbor)
     signer, chain = run.signer, run.chain
     account = chain.account(signer.address)
     salt = (0 if account is None else account.nonce).to_bytes(8, "big")
     instruction, address = draft_deployment(
         signer.address, code, salt, init_handler=init_handler, init_payload=payload, entitlements=entitlement or ()
     )
-    wanted: list[Instruction] = [instruction, *([FundActor(address, amount)] if amount else [])]
-    receipts = run.send(*wanted)
-    holds = f"{format_cby(chain.balance(address))} CBY"
-    lead = {"actor": str(address), "holds": holds} if receipts[0].ok else {}
+    receipts = run.send(instruction, *([FundActor(address, value)] if value else []))
+    lead: dict[str, Cell] = (
+        {"actor": address, "holds": f"{format_cby(chain.balance(address))} CBY"} if receipts[0].ok else {}
+    )
     run.show_receipts(dict(zip(("deployment", "funding"), receipts, strict=False)), lead, ("funding",))
     _warn_of_unpaid(chain, receipts[0])
 
 
 def _warn_of_unpaid(chain: OpenChain, deployment: Receipt) -> None:
     """Warn of timers scheduled by the creation call whose payer cannot pay; the first one is named."""
-    ids = [
-        event.timer_id for event in deployment.events if event.name == TIMER_SCHEDULED and event.timer_id is not None
-    ]
-    unpaid = [
-        (timer, words) for timer in map(chain.timer, ids) if timer is not None and (words := unpaid_words(chain, timer))
-    ]
-    if unpaid:
-        timer, words = unpaid[0]
-        others = f"; nor can {counted(len(unpaid) - 1, 'more timer')}" if len(unpaid) > 1 else ""
-        payer = Address(timer.fee_payer)
-        fix = f"give it money before block {timer.height}: `trailboss send {payer} AMOUNT`"
-        report_facts("warning", {"what": f"{words}{others}", "fix": fix})
+    ids = [event.timer_id for event in deployment.events if event.name == TIMER_SCHEDULED and event.timer_id]
+    timers = [timer for timer in map(chain.timer, ids) if timer is not None and unpaid_words(chain, timer)]
+    if timers:
+        first, *rest = timers
+        others = f"; nor can {counted(len(rest), 'more timer')}" if rest else ""
+        fix = f"give it money before block {first.height}: `trailboss send {Address(first.fee_payer)} AMOUNT`"
+        report_facts("warning", {"what": f"{unpaid_words(chain, first)}{others}", "fix": fix})
 
 
 @command("sender", "private_key", "impersonate", "cycles_limit", "cells_limit")
@@ -192,21 +174,15 @@ def call(
     """
     octets = parse_payload(payload, as_cbor=cbor)
     address = find_actor(run.chain, actor)
-    if view:
-        # A read-only call is not signed, so the caller may be anyone.
-        caller = resolve_address(run.sender) if run.sender else run.signer.address
-        _show_answer(run.chain.ask_view(address, handler, octets, caller), as_json=run.as_json)
+    if not view:
+        run.show_receipts({"call": run.send_one(ExecuteActor(address, handler, octets))})
         return
-    receipt = run.send_one(ExecuteActor(address, handler, octets))
-    run.show_receipts({"call": receipt})
-
-
-def _show_answer(answer: Answer, *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-    else:
-        used = f"{answer.cycles_used:,} cycles, {answer.cells_used:,} cells, not charged"
-        print_facts({"returned": words(answer.return_value) if answer.ok else None, "used": used})
+    # A read-only call is not signed, so the caller may be anyone.
+    caller = resolve_address(run.sender) if run.sender else run.signer.address
+    answer = run.chain.ask_view(address, handler, octets, caller)
+    used = f"{answer.cycles_used:,} cycles, {answer.cells_used:,} cells, not charged"
+    run.show(answer, {"returned": words(answer.return_value) if answer.ok else None, "used": used})
+    if not run.as_json:
         print_pairs(console(), printed_pairs(answer.printed))
         if answer.error is not None:
             report_failed(answer.error, "failed")

@@ -1,7 +1,6 @@
 """``activation``: rehearse the activation of the timer lane, vote for it, show its state."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,7 +18,6 @@ from trailboss.rehearsal.rehearse import (
     REHEARSED_MAX,
     ActivationRehearsal,
     RehearsedTimer,
-    RunTotals,
     rehearse_activation,
 )
 from trailboss.rehearsal.run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
@@ -37,8 +35,9 @@ COLUMNS = output.columns(
 )
 TURNS_MAX = 4  # turns of the lane basefee that are listed; of more only the highest and the lowest
 COUNTED = {
-    "on_time": "fire on time", "late": "fire late", "reverted": "  and revert", "stranded": "stranded over the cap",
-    "waiting": "still wait", "unfunded": "unfunded", "expired": "expire", "cancelled": "cancelled"
+    "on_time": "  fire on time", "late": "  fire late", "reverted": "    and revert",
+    "stranded": "  stranded over the cap", "waiting": "  still wait", "unfunded": "  unfunded",
+    "expired": "  expire", "cancelled": "  cancelled"
 }  # fmt: skip
 MONEY = {
     "paid": "CBY paid", "cycle_burned": "  cycle basefee", "cell_burned": "  cell basefee",
@@ -109,8 +108,28 @@ def status(run: Invocation) -> None:
 
     Example: trailboss activation status
     """
-    document = activation_status(run.chain)
-    run.show(document, _status_facts(document))
+    found = activation_status(run.chain)
+    height, timers = found["activation_height"], found["timers"]
+    price = burned = None
+    if found["active"]:
+        lane = f"active since block {height}"
+        price = f"basefee {found['lane_basefee']:,} a cycle, median tip {found['median_tip']:,}"
+        burned = f"{format_cby(found['lane_burned'])} CBY by the lane basefee"
+    elif height is None:
+        lane = "not active, and no height is voted for"
+    else:
+        ahead = height - found["height"]
+        lane = f"not active; begins with block {height}, {counted(ahead, 'block')} ahead"
+    clamped = "; older timers are held to it" if found["clamps_gas_limit"] else ""
+    facts: dict[str, output.Cell] = {
+        "height": found["height"],
+        "timer lane": lane,
+        "price": price,
+        "burned": burned,
+        "room": f"{found['lane_cycles_per_block']:,} cycles a block, {found['max_cycles_per_fire']:,} a fire{clamped}",
+        "timers": f"{timers['live']:,} live, {timers['due']:,} due, {timers['over_cap']:,} over the cap of a fire",
+    }
+    run.show(found, facts)
 
 
 def _rehearse(chain: ChainReader, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:
@@ -131,28 +150,21 @@ def _summary(found: ActivationRehearsal) -> dict[str, object]:
 def _show_summary(found: ActivationRehearsal) -> None:
     cap = f"at most {found.max_cycles_per_fire:,} cycles a fire"
     clamped = ", to which it holds older timers" if found.clamps_gas_limit else ""
+    late = [f"{count:,} by {label}" for label, count in found.lane.delays.items() if count and label != "0"]
     output.print_facts(
         {
             "rehearsed": f"blocks {found.from_height + 1} to {found.last_height}, on two copies of the chain",
             "the lane": f"from block {found.activation_height} on; {cap}{clamped}",
             "its basefee": _path(found.basefees, found.last_height),
-            "fired late": _delays(found.lane),
+            "fired late": f"{', '.join(late)} blocks" if late else None,
         }
     )
-    heads = output.columns("timers | >in the lane | >under FIFO")
-    output.print_table("Both copies", heads, list(_total_rows(found)))
-
-
-def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[output.Cell, ...]]:
-    yield "due", found.lane.timers, found.fifo.timers
-    for name, words in COUNTED.items():
-        pair = getattr(found.lane, name), getattr(found.fifo, name)
-        if any(pair):
-            yield f"  {words}", *pair
-    for name, words in MONEY.items():
+    rows: list[tuple[output.Cell, ...]] = [("due", found.lane.timers, found.fifo.timers)]
+    for name, words in (COUNTED | MONEY).items():
         pair = getattr(found.lane, name), getattr(found.fifo, name)
         if any(pair) or name == "paid":
-            yield words, *(format_cby(amount) for amount in pair)
+            rows.append((words, *(map(format_cby, pair) if name in MONEY else pair)))
+    output.print_table("Both copies", output.columns("timers | >in the lane | >under FIFO"), rows)
 
 
 def _show_advice(found: ActivationRehearsal) -> None:
@@ -176,18 +188,12 @@ def _path(basefees: tuple[Run, ...], end: int) -> str:
     return ", ".join(words)
 
 
-def _delays(totals: RunTotals) -> str | None:
-    parts = [f"{count:,} by {label}" for label, count in totals.delays.items() if count and label != "0"]
-    return f"{', '.join(parts)} blocks" if parts else None
-
-
 def _row(timer: RehearsedTimer) -> tuple[output.Cell, ...]:
     payment, other = timer.lane.payment, timer.fifo
     prices: tuple[output.Cell, ...] = (None,) * 5
     if payment is not None:
-        burned = payment.cycle_burned + payment.cell_burned
-        parts = (payment.paid, burned, payment.lane_burned, payment.tip)
-        prices = (payment.price_per_cycle, *(format_cby(amount) for amount in parts))
+        parts = (payment.paid, payment.cycle_burned + payment.cell_burned, payment.lane_burned, payment.tip)
+        prices = (payment.price_per_cycle, *map(format_cby, parts))
     paid = None if other is None or other.payment is None else format_cby(other.payment.paid)
     return (
         timer.timer_id,
@@ -201,7 +207,9 @@ def _row(timer: RehearsedTimer) -> tuple[output.Cell, ...]:
 
 
 def _words(fate: Fate, expires_at: int) -> str:
-    why = ", ".join(_reason(reason, fate) for reason in fate.waits)
+    runs = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in fate.priced_out)
+    where = {"priced_out": f" at {runs}"} if runs else {}
+    why = ", ".join(f"{REASON_WORDS[reason]}{where.get(reason, '')}" for reason in fate.waits)
     because = f": {why}" if why else ""
     if fate.outcome == STRANDED:
         return f"stranded until {expires_at}"
@@ -214,36 +222,3 @@ def _words(fate: Fate, expires_at: int) -> str:
         return f"expires at {fate.height}{because}"
     missing = f", {format_cby(fate.missing)} CBY short" if fate.missing else ""
     return f"{fate.outcome} at {fate.height}{missing}"
-
-
-def _reason(reason: str, fate: Fate) -> str:
-    words = REASON_WORDS[reason]
-    if not fate.priced_out or reason != "priced_out":
-        return words
-    runs = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in fate.priced_out)
-    return f"{words} at {runs}"
-
-
-# The present state of the lane
-
-
-def _status_facts(found: dict[str, Any]) -> dict[str, output.Cell]:
-    height, timers = found["activation_height"], found["timers"]
-    if found["active"]:
-        lane = f"active since block {height}"
-        price = f"basefee {found['lane_basefee']:,} a cycle, median tip {found['median_tip']:,}"
-    elif height is None:
-        lane, price = "not active, and no height is voted for", None
-    else:
-        ahead = height - found["height"]
-        lane = f"not active; begins with block {height}, {counted(ahead, 'block')} ahead"
-        price = None
-    clamped = "; older timers are held to it" if found["clamps_gas_limit"] else ""
-    return {
-        "height": found["height"],
-        "timer lane": lane,
-        "price": price,
-        "burned": f"{format_cby(found['lane_burned'])} CBY by the lane basefee" if found["active"] else None,
-        "room": f"{found['lane_cycles_per_block']:,} cycles a block, {found['max_cycles_per_fire']:,} a fire{clamped}",
-        "timers": f"{timers['live']:,} live, {timers['due']:,} due, {timers['over_cap']:,} over the cap of a fire",
-    }

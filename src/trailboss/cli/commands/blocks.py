@@ -9,13 +9,12 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec.structs import asdict as struct_dict
 
-from trailboss.chain import ChainReader
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Mistake, NotFound
 from trailboss.cli.lazy import group
-from trailboss.cli.targets import resolve_actor, resolve_timer
+from trailboss.cli.targets import resolve_timer
 from trailboss.codec.textual import to_json
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
@@ -23,7 +22,7 @@ from trailboss.model.events import PROTOCOL_TOPICS
 from trailboss.model.transactions import ExecuteActor, Transaction, transaction_hash
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.views import Event, Receipt, TimerLife
+from trailboss.views import Event, Receipt
 from trailboss.views.explain.decision_view import decision_facts, decision_view
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.json_values import to_json_value
@@ -66,32 +65,19 @@ def timers(
     if last < from_height:
         raise Mistake(f"--to-height {last} lies below --from-height {from_height}", "swap them")
     chain = run.chain
-    wanted = TimerFilter(
-        state=state,
-        actor=None if actor is None else resolve_actor(chain, actor),
-        target=None if target is None else resolve_actor(chain, target),
-        payer=None if payer is None else resolve_actor(chain, payer),
-        first=from_height,
-        last=last,
-    )
-    found = chain.list_timers(wanted)
+    parties = {"actor": run.actor(actor), "target": run.actor(target), "payer": run.actor(payer)}
+    found = chain.list_timers(TimerFilter(state=state, first=from_height, last=last, **parties))
     entries = list(islice(found, limit or None))
-    more = next(found, None) is not None
-    _show(chain, entries, state, more=more, as_json=run.as_json)
-
-
-def _show(chain: ChainReader, entries: list[TimerEntry], state: str, *, more: bool, as_json: bool) -> None:
-    if as_json:
-        output.print_json({"height": chain.height, "live": chain.timer_count(), "timers": entries, "more": more})
+    more, live = next(found, None) is not None, chain.timer_count()
+    if run.as_json:
+        output.print_json({"height": chain.height, "live": live, "timers": entries, "more": more})
         return
-    if entries:
-        title = f"{'Timers' if state == 'all' else f'{state.capitalize()} timers'} after block {chain.height}"
-        views = views_for(chain)
-        heads, cells = output.drawn_table(views.timer_columns, map(views.timer_cells, entries))
-        rows = [(*_row(entry), *own) for entry, own in zip(entries, cells, strict=True)]
-        output.print_table(title, [*COLUMNS, *heads], rows)
-    else:
-        output.note(f"no such timers after block {chain.height}; {chain.timer_count()} are live")
+    title = f"{'Timers' if state == 'all' else f'{state.capitalize()} timers'} after block {chain.height}"
+    views = views_for(chain)
+    own = output.drawn_rows(views.timer_columns, map(views.timer_cells, entries))
+    rows = [(*_row(entry), *cells) for entry, cells in zip(entries, own, strict=True)]
+    empty = f"no such timers after block {chain.height}; {live} are live"
+    output.print_table(title, [*COLUMNS, *views.timer_columns], rows, empty)
     if more:
         output.note(f"these are the first {len(entries)}; --limit 0 shows all")
 
@@ -109,11 +95,6 @@ def _row(entry: TimerEntry) -> tuple[output.Cell, ...]:
 timer = group("Explain one timer.")
 
 
-@timer.callback()
-def _one_timer() -> None:
-    """Explain one timer."""
-
-
 @timer.command()
 @command()
 def explain(run: Invocation, timer_id: options.TimerId) -> None:
@@ -121,33 +102,20 @@ def explain(run: Invocation, timer_id: options.TimerId) -> None:
 
     Example: trailboss timer explain 0x6e3d2443
     """
-    identity = resolve_timer(run.chain, timer_id)
-    life = run.chain.explain(identity)
-    if run.as_json:
-        output.print_json(_document(life))
-        return
-    printer = output.console()
-    printer.print(life.heading(), markup=False, soft_wrap=True)
-    output.print_pairs(printer, life.lines(), indent="  ")
-
-
-def _document(life: TimerLife) -> dict[str, object]:
+    life = run.chain.explain(resolve_timer(run.chain, timer_id))
     steps = [
         {"block_height": step.block_height, "event": step.event.name, "story": step.story, "data": step.event.data}
         for step in life.steps
     ]
-    return {
-        "timer_id": life.timer_id,
-        "state": life.state,
-        "steps": steps,
-        "waited": life.waited or None,
-        "waits": life.waits,
-        "bids": life.bids,
-        "fires": life.fires,
-        "outlook": life.outlook or None,
-        "reverted": life.has_reverted,
-        "failure": life.failure,
-    }
+    waited = {"waited": life.waited or None, "waits": life.waits, "bids": life.bids, "fires": life.fires}
+    ended = {"outlook": life.outlook or None, "reverted": life.has_reverted, "failure": life.failure}
+    document = {"timer_id": life.timer_id, "state": life.state, "steps": steps, **waited, **ended}
+    if run.as_json:
+        output.print_json(document)
+        return
+    printer = output.console()
+    printer.print(life.heading(), markup=False, soft_wrap=True)
+    output.print_pairs(printer, life.lines(), indent="  ")
 
 
 @command()
@@ -162,7 +130,7 @@ def mailbox(
     Example: trailboss mailbox --queued
     """
     chain = run.chain
-    wanted = None if target is None else resolve_actor(chain, target)
+    wanted = run.actor(target)
     found: list[FireView] | list[MailboxView]
     if queued:
         found = [view for view in globalbox_of(chain) if wanted in (None, view.target)]
@@ -170,16 +138,13 @@ def mailbox(
     else:
         found = mailbox_of(chain, wanted)
         table = mailbox_table(found[: limit or None])
-    height = chain.height
     if run.as_json:
         name = "globalbox" if queued else "mailbox"
-        output.print_json({"height": height, "total": len(found), name: found[: limit or None]})
+        output.print_json({"height": chain.height, "total": len(found), name: found[: limit or None]})
         return
-    if table.rows:
-        output.print_table(f"{table.title}, after block {height}", *output.drawn_table(table.columns, table.rows))
-    else:
-        output.note(table.empty)
-    output.note_rest(len(table.rows), len(found))
+    rows = output.drawn_rows(table.columns, table.rows)
+    output.print_table(f"{table.title}, after block {chain.height}", table.columns, rows, table.empty)
+    output.note_rest(len(rows), len(found))
 
 
 TRANSACTION_COLUMNS = output.columns("transaction | from | >nonce? | instruction/14")
@@ -204,27 +169,19 @@ def block(
 
     Example: trailboss block 120 --lane
     """
-    found = _find(run.chain, height)
-    if lane:
-        record = run.chain.decisions(found.height)
-        _show_lane(found, None if record is None else decision_view(record, found.height), limit, as_json=run.as_json)
-    else:
-        _show_block(found, limit, as_json=run.as_json)
-
-
-def _find(chain: ChainReader, height: int | None) -> Block:
+    chain = run.chain
     if height is not None and height > chain.height:
         raise NotFound(f"there is no block {height}: the chain is at height {chain.height}", "name a lower height")
-    return chain.head if height is None else chain.blocks[height]
-
-
-def _show_block(found: Block, limit: int, *, as_json: bool) -> None:
+    found = chain.head if height is None else chain.blocks[height]
+    if lane:
+        record = chain.decisions(found.height)
+        _show_lane(run, found, None if record is None else decision_view(record, found.height), limit)
+        return
     receipts = [receipt_view(receipt, found.height) for receipt in found.receipts]
     own = [event_view(event, found.height) for event in found.events]
-    if as_json:
-        output.print_json(_block_document(found, receipts, own))
+    run.show(_block_document(found, receipts, own), _block_facts(found))
+    if run.as_json:
         return
-    output.print_facts(_block_facts(found))
     events = [event for receipt in receipts for event in receipt.events] + own
     width = output.console().width
     output.print_section("Transactions", TRANSACTION_COLUMNS, list(map(_transaction_row, found.transactions)), limit)
@@ -235,17 +192,13 @@ def _show_block(found: Block, limit: int, *, as_json: bool) -> None:
 
 
 def _block_document(found: Block, receipts: list[Receipt], own: list[Event]) -> dict[str, Any]:
-    header: dict[str, Any] = struct_dict(found.header)
-    for name in ("parent", "transactions_root", "receipts_root", "state_root"):
-        header[name] = Hash32(header[name])
-    header["proposer"] = Address(header["proposer"])
-    for name in ("cycle_basefee", "cell_basefee"):
-        header[name] = amount_of(header[name])
-    transactions = [{"hash": transaction_hash(each), **to_json(each)} for each in found.transactions]
+    kinds = {"proposer": Address, "cycle_basefee": amount_of, "cell_basefee": amount_of}
+    kinds |= dict.fromkeys(("parent", "transactions_root", "receipts_root", "state_root"), Hash32)
+    header = {name: kinds.get(name, int)(value) for name, value in struct_dict(found.header).items()}
     return {
         "hash": found.hash,
         "header": header,
-        "transactions": transactions,
+        "transactions": [{"hash": transaction_hash(each), **to_json(each)} for each in found.transactions],
         "receipts": receipts,
         "events": own,
         "has_decision_record": found.decisions is not None,
@@ -257,9 +210,9 @@ def _block_facts(found: Block) -> dict[str, output.Cell]:
     cycle, cell = amount_of(header.cycle_basefee), amount_of(header.cell_basefee)
     return {
         "block": header.height,
-        "hash": str(found.hash),
-        "parent": str(Hash32(header.parent)),
-        "state root": str(Hash32(header.state_root)),
+        "hash": found.hash,
+        "parent": Hash32(header.parent),
+        "state root": Hash32(header.state_root),
         "time": time_words(header.timestamp_ms),
         "basefees": f"{cycle:,} a cycle, {cell:,} a cell",
         "used": f"{header.cycles_used:,} cycles, {header.timer_cycles_used:,} of them by fires; "
@@ -269,11 +222,8 @@ def _block_facts(found: Block) -> dict[str, output.Cell]:
 
 
 def _had_due_timers(found: Block) -> bool:
-    record = found.decisions
-    if record is None:
-        return False
-    waiting = (record.outranked, record.priced_out, record.over_cap, record.not_joined, record.in_mailbox)
-    return any((record.examined_count, *waiting))
+    names = ("examined_count", "outranked", "priced_out", "over_cap", "not_joined", "in_mailbox")
+    return found.decisions is not None and any(getattr(found.decisions, name) for name in names)
 
 
 def _transaction_row(transaction: Transaction) -> tuple[output.Cell, ...]:
@@ -293,9 +243,9 @@ def _event_row(event: Event, width: int) -> tuple[output.Cell, ...]:
     return event.name, event.emitter, event.timer_id, data_words(event, width)
 
 
-def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: bool) -> None:
-    if as_json:
-        output.print_json({"height": found.height, "lane": to_json_value(view)})
+def _show_lane(run: Invocation, found: Block, view: DecisionView | None, limit: int) -> None:
+    if run.as_json:
+        output.print_json({"height": found.height, "lane": view})
         return
     if view is not None:
         output.print_facts({"block": view.height, **output.drawn_facts(decision_facts(view))})
@@ -303,9 +253,8 @@ def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: 
         output.note(f"no timer that could run was due in block {found.height}")
         return
     views = views_of(view.mechanism)
-    rows = [views.decision_cells(row) for row in (*view.rows, *view.runners_up)]
-    heads, cells = output.drawn_table(views.decision_columns, rows)
-    output.print_section(f"Due timers of block {view.height}", heads, cells, limit)
+    rows = output.drawn_rows(views.decision_columns, map(views.decision_cells, (*view.rows, *view.runners_up)))
+    output.print_section(f"Due timers of block {view.height}", views.decision_columns, rows, limit)
     if view.sentences:
         typer.echo()
         output.print_pairs(output.console(), [("waiting", sentence) for sentence in view.sentences])
@@ -332,7 +281,7 @@ def events(
     Example: trailboss events --name timer.fired --since 100
     """
     chain = run.chain
-    emitter = None if actor is None else resolve_actor(chain, actor)
+    emitter = run.actor(actor)
     if follow:
         if isinstance(chain, DirectoryChain):
             raise Mistake(f"nothing happens in {run.place} by itself", "follow a node, with --url")
@@ -342,18 +291,12 @@ def events(
     found = chain.latest_events(since or 0, name, emitter)
     latest = list(islice(found, limit or None))
     more = next(found, None) is not None
-    _show_events(latest[::-1], more=more, as_json=run.as_json)
-
-
-def _show_events(latest: list[Event], *, more: bool, as_json: bool) -> None:
-    if as_json:
-        output.print_json({"events": latest, "more": more})
+    if run.as_json:
+        output.print_json({"events": latest[::-1], "more": more})
         return
-    if latest:
-        width = output.console().width
-        output.print_table("Events", EVENTS, [(str(each.block_height), *_event_row(each, width)) for each in latest])
-    else:
-        output.note("no such events")
+    width = output.console().width
+    rows = [(str(each.block_height), *_event_row(each, width)) for each in reversed(latest)]
+    output.print_table("Events", EVENTS, rows, "no such events")
     if more:
         output.note(f"these are the last {len(latest)}; --limit 0 shows all")
 

@@ -2,33 +2,34 @@
 
 import signal
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from msgspec.structs import replace
 
 from trailboss.chain import Chain, ChainReader
-from trailboss.chain.development import ACCOUNT_BALANCE, ACCOUNT_COUNT, development_genesis
+from trailboss.chain.development import ACCOUNT_BALANCE
 from trailboss.chain.export import check_export, export_chain, import_chain, load_chain
+from trailboss.chain.opening import AUTOMATIC, GenesisOptions, new_genesis
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command, printed_pairs
-from trailboss.cli.directory_chain import size_of
 from trailboss.cli.errors import FAILED, Mistake
 from trailboss.cli.targets import is_url, open_directory
 from trailboss.cli.values import parse_overrides, read_file
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.model.blocks import Block, Origin, Status
-from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
+from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS
 from trailboss.params.loader import SUBJECTS
 from trailboss.primitives.units import format_cby
 from trailboss.views import status as chain_status
 from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed, block_events, block_prints
 from trailboss.views.text import counted, time_words
-from trailboss.vm.engines import default_engine, engine_name, image_of
+from trailboss.vm.engines import engine_name
 
 INTERRUPTED: Final = 130  # exit status of a program that Ctrl-C ends
 PRINTED_MAX: Final = 200  # lines printed by actors that are shown: the last ones
@@ -37,10 +38,12 @@ PARAMETERS: Final = output.columns("parameter | >value | set by | >preset")
 COUNTED: Final = ("fired", "reverted", "expired", "unfunded", "cancelled", "deferred", "messages")
 
 
+@command(on_chain=False)
 def init(
+    run: Invocation,
     directory: Annotated[
-        Path | None, options.argument("DIR", "Directory of the new chain.", "chain", envvar=options.DIRECTORY_VARIABLE)
-    ] = None,
+        Path, options.argument("DIR", "Directory of the new chain.", "chain", envvar=options.DIRECTORY_VARIABLE)
+    ] = options.DIRECTORY_PATH,
     genesis_file: Annotated[
         Path | None, options.option("FILE", "Start from this genesis, a TOML file.", name="--genesis")
     ] = None,
@@ -49,7 +52,6 @@ def init(
     param: options.Params = None,
     accounts: options.Accounts = None,
     vm: options.Engine = None,
-    as_json: options.AsJson = False,
 ) -> None:
     """Create a chain in a directory.
 
@@ -58,56 +60,54 @@ def init(
 
     Example: trailboss init play --mechanism lane --accounts 20
     """
-    place = directory or options.default_directory()
-    genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts, vm)
-    rules = {"chain_id": genesis.chain_id, "preset": genesis.preset, "mechanism": genesis.mechanism}
+    overrides = parse_overrides(param or [])
+    wanted = GenesisOptions(preset=preset, mechanism=mechanism, overrides=overrides, accounts=accounts, vm=vm)
+    genesis = (
+        new_genesis(replace(wanted, vm=vm or AUTOMATIC)) if genesis_file is None else _genesis_in(genesis_file, wanted)
+    )
+    rules = {name: getattr(genesis, name) for name in ("chain_id", "preset", "mechanism")}
     funded = f"{len(genesis.accounts)}, holding {format_cby(sum(genesis.accounts.values()))} CBY"
     if genesis_file is None:
         # The deployer is one of them.
         funded = f"0 to {len(genesis.accounts) - 2} and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
-    with closing(Chain.create(place, genesis)) as chain:
-        output.show(
+    with closing(Chain.create(directory, genesis)) as chain:
+        place, root = str(directory), chain.state_root
+        run.show(
             {
-                "directory": str(place),
+                "directory": place,
                 **rules,
                 "vm": engine_name(genesis.image),
                 "instance_id": genesis.instance_id(),
-                "state_root": chain.state_root,
+                "state_root": root,
             },
             {
-                "chain": str(place),
-                "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {genesis.mechanism}",
+                "chain": place,
+                "rules": _rules_words(genesis),
                 "vm": engine_name(genesis.image),
                 "accounts": funded,
-                "state root": str(chain.state_root),
+                "state root": root,
             },
-            as_json=as_json,
         )
 
 
-def _genesis(
-    path: Path | None,
-    preset: str | None,
-    mechanism: str | None,
-    overrides: dict[str, int],
-    accounts: int | None,
-    vm: str | None,
-) -> Genesis:
-    if path is None:
-        return development_genesis(
-            preset=preset or "mainnet",
-            mechanism=mechanism or "fifo",
-            overrides=overrides,
-            accounts=ACCOUNT_COUNT if accounts is None else accounts,
-            image=image_of(vm or default_engine()),
-        )
-    if preset or mechanism or overrides or accounts:
+def _rules_words(genesis: Genesis | chain_status.GenesisFacts, mechanism: str = "") -> str:
+    return f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {mechanism or genesis.mechanism}"
+
+
+def _genesis_in(path: Path, wanted: GenesisOptions) -> Genesis:
+    if replace(wanted, vm=None) != GenesisOptions():
         raise Mistake(
             "a genesis file has a preset, a mechanism, parameters and accounts of its own",
             "leave out --preset, --mechanism, --param and --accounts, or --genesis",
         )
     try:
-        return parse_genesis(read_file(path, "genesis").decode())
+        genesis = parse_genesis(read_file(path, "genesis").decode())
+        if wanted.vm not in (None, engine_name(genesis.image)):
+            raise Mistake(
+                f"{path} starts a chain with vm {engine_name(genesis.image)}, not {wanted.vm}",
+                "leave out --vm, or state the image in the file: trailboss sandbox status",
+            )
+        return genesis
     except UnicodeDecodeError as error:
         raise Mistake(f"the genesis {path} is not UTF-8 at byte {error.start}", "name a TOML file") from None
 
@@ -119,43 +119,31 @@ def status(run: Invocation) -> None:
     Example: trailboss status --chain play
     """
     found = chain_status.status_of(run.chain)
-    size = None if is_url(run.place) else size_of(Path(run.place))
-    where = {"url": run.place} if size is None else {"directory": run.place}
-    run.show(
-        {**where, **to_json_value(found), **({} if size is None else {"bytes": size})},
-        _status_facts(found, run.place if size is None else f"{run.place}, {size:,} bytes"),
-    )
-
-
-def _status_facts(found: chain_status.ChainStatus, where: str) -> dict[str, output.Cell]:
-    genesis = found.genesis
-    return {
+    document, where = {"url": run.place, **to_json_value(found)}, run.place
+    if not is_url(run.place):
+        size = sum(path.stat().st_size for path in Path(run.place).iterdir() if path.is_file())
+        document = {"directory": run.place, **to_json_value(found), "bytes": size}
+        where += f", {size:,} bytes"
+    first, present = found.genesis.mechanism, found.mechanism
+    change = "" if first == present else f" since {found.lane.activation_height}, {first} before"
+    timers = found.timers
+    # A state watch fires any number of times, and no fire ends it.
+    fires = "" if timers.fires == timers.fired else f", {counted(timers.fires, 'fire')}"
+    facts: dict[str, output.Cell] = {
         "chain": where,
         "height": found.height,
         "time": time_words(found.timestamp_ms),
-        "block": str(found.block_hash),
-        "state root": str(found.state_root),
-        "genesis": str(genesis.block_hash),
-        "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {_mechanism_words(found)}",
+        "block": found.block_hash,
+        "state root": found.state_root,
+        "genesis": found.genesis.block_hash,
+        "rules": _rules_words(found.genesis, f"{present}{change}"),
         "basefees": f"{found.basefees.cycle:,} a cycle, {found.basefees.cell:,} a cell",
         **output.drawn_facts(chain_status.status_facts(found)),
         "money": f"{format_cby(found.supply)} CBY at genesis, {format_cby(found.burned)} burned since",
-        "timers": _timer_words(found.timers),
+        "timers": f"{timers.live:,} live{fires}; of {timers.scheduled:,} scheduled {timers.fired:,} fired, "
+        f"{timers.expired:,} expired, {timers.unfunded:,} unfunded, {timers.cancelled:,} cancelled",
     }
-
-
-def _timer_words(timers: chain_status.TimerCounts) -> str:
-    # A state watch fires any number of times, and no fire ends it.
-    fires = "" if timers.fires == timers.fired else f", {counted(timers.fires, 'fire')}"
-    return (
-        f"{timers.live:,} live{fires}; of {timers.scheduled:,} scheduled {timers.fired:,} fired, {timers.expired:,} "
-        f"expired, {timers.unfunded:,} unfunded, {timers.cancelled:,} cancelled"
-    )
-
-
-def _mechanism_words(found: chain_status.ChainStatus) -> str:
-    first, present = found.genesis.mechanism, found.mechanism
-    return present if first == present else f"{present} since {found.lane.activation_height}, {first} before"
+    run.show(document, facts)
 
 
 @command()
@@ -179,13 +167,11 @@ def params(
     if run.as_json:
         output.print_json({"preset": chain.genesis.preset, "parameters": wanted})
     else:
-        output.print_table(
-            f"Parameters, preset {chain.genesis.preset}", PARAMETERS, [_setting_row(item) for item in wanted]
-        )
+        output.print_table(f"Parameters, preset {chain.genesis.preset}", PARAMETERS, list(map(_setting_row, wanted)))
 
 
 def _setting_row(setting: chain_status.Setting) -> tuple[output.Cell, ...]:
-    preset = "" if setting.preset is None or setting.preset == setting.value else _short_number(setting.preset)
+    preset = "" if setting.preset in (None, setting.value) else _short_number(setting.preset)
     return setting.path, _short_number(setting.value), setting.set_by, preset
 
 
@@ -228,7 +214,28 @@ def mine(
             advance()
             if is_interrupted():
                 break
-    _show_mined(run, start, tally, printed)
+    counts = {name: tally[name] for name in COUNTED}
+    happened = [f"{count:,} {name}" for name, count in counts.items() if count]
+    run.show(
+        {
+            "from_height": start,
+            "height": chain.height,
+            "blocks": chain.height - start,
+            "counts": counts,
+            "live_timers": chain.timer_count(),
+            "state_root": chain.state_root,
+            "printed": list(printed),
+        },
+        {
+            "height": f"{start} to {chain.height}",
+            "timers": f"{', '.join(happened) or 'nothing fired'}; {chain.timer_count():,} live",
+            "state root": chain.state_root,
+        },
+    )
+    if not run.as_json:
+        pairs = zip(printed, printed_pairs(printed), strict=True)
+        shown = [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs]
+        output.print_pairs(output.console(), shown)
     if chain.height < end:
         output.note(f"stopped before height {end}; what is built stays")
         raise typer.Exit(INTERRUPTED)
@@ -253,41 +260,14 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 def _count(tally: Counter[str], block: Block) -> None:
     if not (block.receipts or block.events):
         return
-    for event in block_events(block):
-        if event.name in TIMER_ENDINGS and event.name != TIMER_FIRED:
-            tally[TIMER_ENDINGS[event.name]] += 1
+    endings = (TIMER_ENDINGS.get(event.name) for event in block_events(block))
+    tally.update(ending for ending in endings if ending not in (None, "fired"))
     tally["deferred"] += sum(event.name == TIMER_DEFERRED for event in block.events)
     tally["messages"] += sum(receipt.origin is Origin.MESSAGE for receipt in block.receipts)
     fires = [receipt for receipt in block.receipts if receipt.origin is Origin.TIMER]
     # By their receipts: a state watch fires any number of times, and no fire ends it.
     tally["fired"] += len(fires)
     tally["reverted"] += sum(receipt.status is Status.REVERTED for receipt in fires)
-
-
-def _show_mined(run: Invocation, start: int, tally: Counter[str], printed: Collection[Printed]) -> None:
-    chain = run.chain
-    counts = {name: tally[name] for name in COUNTED}
-    happened = [f"{count:,} {name}" for name, count in counts.items() if count]
-    run.show(
-        {
-            "from_height": start,
-            "height": chain.height,
-            "blocks": chain.height - start,
-            "counts": counts,
-            "live_timers": chain.timer_count(),
-            "state_root": chain.state_root,
-            "printed": [to_json_value(line) for line in printed],
-        },
-        {
-            "height": f"{start} to {chain.height}",
-            "timers": f"{', '.join(happened) or 'nothing fired'}; {chain.timer_count():,} live",
-            "state root": str(chain.state_root),
-        },
-    )
-    if not run.as_json:
-        pairs = zip(printed, printed_pairs(printed), strict=True)
-        shown = [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs]
-        output.print_pairs(output.console(), shown)
 
 
 @command()
@@ -329,7 +309,7 @@ def revert(run: Invocation, mark: Annotated[str, options.argument("MARK", "What 
 def _show_back(run: Invocation, before: int) -> None:
     run.show(
         {"from_height": before, "height": run.chain.height, "state_root": run.chain.state_root},
-        {"height": f"{before} back to {run.chain.height}", "state root": str(run.chain.state_root)},
+        {"height": f"{before} back to {run.chain.height}", "state root": run.chain.state_root},
     )
 
 
@@ -345,13 +325,14 @@ def export(run: Invocation, file: Annotated[Path, options.argument("FILE", "File
     chain = run.chain
     with output.progress("exporting", chain.height, quiet=run.as_json) as advance:
         export_chain(chain, file, advance)
-    _show_whole(chain, "exported", file, as_json=run.as_json)
+    _show_whole(run, chain, "exported", file)
 
 
+@command(on_chain=False)
 def import_(
+    run: Invocation,
     file: Annotated[Path, options.argument("FILE", "File that export wrote.")],
     directory: Annotated[Path, options.argument("DIR", "Directory of the new chain.")],
-    as_json: options.AsJson = False,
 ) -> None:
     """Build a chain from an export, in a new directory.
 
@@ -360,18 +341,17 @@ def import_(
     Example: trailboss import play.trail copy
     """
     height = check_export(file).height
-    with output.progress("importing", height, quiet=as_json) as advance:
+    with output.progress("importing", height, quiet=run.as_json) as advance:
         imported = import_chain(file, directory, advance)
     with closing(imported) as chain:
-        _show_whole(chain, "imported", directory, as_json=as_json)
+        _show_whole(run, chain, "imported", directory)
 
 
-def _show_whole(chain: ChainReader, verb: str, place: Path, *, as_json: bool) -> None:
+def _show_whole(run: Invocation, chain: ChainReader, verb: str, place: Path) -> None:
     size = f", {place.stat().st_size:,} bytes" if place.is_file() else ""
-    output.show(
+    run.show(
         {verb: str(place), "height": chain.height, "state_root": chain.state_root},
-        {verb: f"{place}{size}", "height": chain.height, "state root": str(chain.state_root)},
-        as_json=as_json,
+        {verb: f"{place}{size}", "height": chain.height, "state root": chain.state_root},
     )
 
 
@@ -385,10 +365,7 @@ def verify(run: Invocation) -> None:
     """
     with open_directory(run.place) as chain, output.progress("replaying", chain.height, quiet=run.as_json) as advance:
         report = verify_chain(chain, advance)
-    if run.as_json:
-        output.print_json({"holds": report.ok} | to_json_value(report))
-    else:
-        output.console().print(str(report), markup=False, soft_wrap=True)
+    run.show_text({"holds": report.ok} | to_json_value(report), str(report))
     if not report.ok:
         raise typer.Exit(FAILED)
 
@@ -419,21 +396,16 @@ def replay(
         end = chain.height if to is None else to
         with output.progress("replaying", end, quiet=run.as_json) as advance:
             replica = replay_to(chain, end, advance)
-    found, root = replica.head.hash, replica.state_root
-    run.show(
-        {"height": end, "block_hash": found, "state_root": root},
-        {"height": end, "block": str(found), "state root": str(root)},
-    )
+    found = replica.head.hash
+    document = {"height": end, "block_hash": found, "state_root": replica.state_root}
+    run.show(document, {"height": end, "block": found, "state root": replica.state_root})
 
 
 def _compare(run: Invocation, chain: Chain, path: Path, to: int | None) -> None:
     steps = chain.height if to is None else to
     with closing(load_chain(path)) as other, output.progress("replaying", steps, quiet=run.as_json) as advance:
         parting = compare_chains(chain, other, to, advance, names=(run.place, str(path)))
-    if run.as_json:
-        output.print_json({"same": parting is None, "parting": parting})
-    else:
-        same = "the two chains are the same" + ("" if to is None else f" up to block {to}")
-        output.console().print(same if parting is None else str(parting), markup=False, soft_wrap=True)
+    same = "the two chains are the same" + ("" if to is None else f" up to block {to}")
+    run.show_text({"same": parting is None, "parting": parting}, same if parting is None else str(parting))
     if parting is not None:
         raise typer.Exit(FAILED)

@@ -51,13 +51,8 @@ def quote(
     print_section("Price", PRICES, _prices(found))
     print_section("Chance", CHANCES, [(counted(each.within, "block"), each.runs, each.of) for each in found.chances])
     typer.echo()
-    print_facts(
-        {
-            "judged by": _judged(found),
-            "waiting": _backlog(found.waiting, "due by now"),
-            "ahead": _backlog(found.ahead, f"due by height {found.height:,}"),
-        }
-    )
+    ahead = _backlog(found.ahead, f"due by height {found.height:,}")
+    print_facts({"judged by": _judged(found), "waiting": _backlog(found.waiting, "due by now"), "ahead": ahead})
     for remark in found.notes:
         note(f"note: {remark}")
 
@@ -76,24 +71,23 @@ def _cap(found: Quote) -> dict[str, Cell]:
 
 
 def _prices(found: Quote) -> list[tuple[Cell, ...]]:
-    rows = [("cycle basefee", found.cycle_basefee)]
+    cycles = (found.charged_cycles, "cycles")
+    parts = [("cycle basefee", found.cycle_basefee, *cycles)]
     if found.lane_basefee:
-        rows += [("lane basefee", found.lane_basefee), ("tip", found.tip)]
-    priced = [_part(what, price, found.charged_cycles, "cycles") for what, price in rows]
-    priced.append(_part("cell basefee", found.cell_basefee, found.max_cells, "cells"))
-    return [*priced, ("must be in the balance", "", "", format_cby(found.max_cost), found.max_cost)]
-
-
-def _part(what: str, price: int, units: int, name: str) -> tuple[Cell, ...]:
-    return what, price, f"{units:,} {name}", format_cby(price * units), price * units
+        parts += [("lane basefee", found.lane_basefee, *cycles), ("tip", found.tip, *cycles)]
+    parts.append(("cell basefee", found.cell_basefee, found.max_cells, "cells"))
+    return [
+        *((what, price, f"{n:,} {name}", format_cby(price * n), price * n) for what, price, n, name in parts),
+        ("must be in the balance", "", "", format_cby(found.max_cost), found.max_cost),
+    ]
 
 
 def _judged(found: Quote) -> str:
     if found.last_block < found.first_block:
         return "no block yet under this mechanism"
-    span = f"blocks {found.first_block:,} to {found.last_block:,}"
     missed = "; ".join(f"in {count:,}: {REASONS[reason]}" for reason, count in found.not_run.items())
-    return f"{span}; it would not have run {missed}" if missed else f"{span}; it would have run in each"
+    ran = f"it would not have run {missed}" if missed else "it would have run in each"
+    return f"blocks {found.first_block:,} to {found.last_block:,}; {ran}"
 
 
 def _backlog(backlog: Backlog, when: str) -> str:
@@ -152,12 +146,12 @@ def runway(
 
 def _actor(actor: PaidActor) -> tuple[Cell, ...]:
     interval = None if actor.interval is None else f"{rounded(actor.interval)} blocks"
-    used = (actor.cycles_used // actor.fires, actor.cells_used // actor.fires) if actor.fires else (None, None)
+    used = [total // actor.fires if actor.fires else None for total in (actor.cycles_used, actor.cells_used)]
     return actor.actor, actor.timers, actor.fires, interval, *used
 
 
 def _reach(reach: Reach) -> tuple[Cell, ...]:
-    cost = reach.spent // reach.fires if reach.fires else None
     prices = (reach.cycle_basefee, reach.lane_basefee, reach.cell_basefee)
-    shown = None if cost is None else format_cby(cost)
-    return NAMES[reach.name], *prices, shown, cost, reach.fires, "never" if reach.dry_at is None else reach.dry_at
+    cost = reach.spent // reach.fires if reach.fires else None
+    costs = (None if cost is None else format_cby(cost), cost)
+    return NAMES[reach.name], *prices, *costs, reach.fires, "never" if reach.dry_at is None else reach.dry_at

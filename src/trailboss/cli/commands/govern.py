@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-from msgspec.structs import fields
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from trailboss.chain import ChainReader
 from trailboss.cli.command import Invocation, command
@@ -20,6 +21,7 @@ from trailboss.model.configs import amount_of
 from trailboss.primitives.units import U64_MAX
 
 govern = group("Send system instructions as the deployer.")
+governing = command("governor", "private_key")
 
 PARAMETERS: Final = {".".join(path): key for key, path in (GOVERNED | EPOCHAL).items()} | {
     "auction.rescale_weights": RESCALE_WEIGHTS
@@ -37,7 +39,7 @@ _AHEAD: Final = re.compile(r"\+(\d{1,20})", re.ASCII)
 
 
 @govern.command("timer-config")
-@command("governor", "private_key")
+@governing
 def timer_config(
     run: Invocation,
     max_ttl_blocks: Annotated[Number, number("Blocks a timer may live ahead.")] = None,
@@ -51,17 +53,11 @@ def timer_config(
     Example: trailboss govern timer-config --max-ttl-blocks 1000
     """
     given = (max_ttl_blocks, max_cycles_per_fire, max_cells_per_fire, max_timers_per_actor, gc_cycles_per_block)
-    present = run.chain.rules().timer
-    values = _merged(
-        transactions.UpdateTimerConfig,
-        given,
-        [getattr(present, name) for name in _names_of(transactions.UpdateTimerConfig)],
-    )
-    _govern(run, transactions.UpdateTimerConfig(**values))
+    _change(run, transactions.UpdateTimerConfig, given, run.chain.rules().timer)
 
 
 @govern.command("basefee-config")
-@command("governor", "private_key")
+@governing
 def basefee_config(
     run: Invocation,
     alpha: Annotated[Number, number("Divisor of the distance from the target.")] = None,
@@ -79,15 +75,11 @@ def basefee_config(
     """
     targets = (block_cycles_target, block_cells_target, block_access_target, access_weight_scalar_ppm)
     given = (alpha, max_change_denom, min_basefee, max_basefee, *targets)
-    now = run.chain.rules().basefee
-    prices = (amount_of(now.min_basefee), amount_of(now.max_basefee))
-    units = (now.cycles_target, now.cells_target, now.access_target, now.access_weight_scalar_ppm)
-    values = _merged(transactions.UpdateBasefeeConfig, given, (now.alpha, now.max_change_denominator, *prices, *units))
-    _govern(run, transactions.UpdateBasefeeConfig(**values))
+    _change(run, transactions.UpdateBasefeeConfig, given, run.chain.rules().basefee)
 
 
 @govern.command()
-@command("governor", "private_key")
+@governing
 def multipliers(
     run: Invocation,
     user: Annotated[Number, number("For transactions.")] = None,
@@ -99,14 +91,11 @@ def multipliers(
 
     Example: trailboss govern multipliers --timer 12000
     """
-    now = run.chain.rules().multipliers
-    present = (now.user, now.runner, now.timer, now.system)
-    values = _merged(transactions.UpdateLaneFeeMultipliers, (user, runner, timer, system), present)
-    _govern(run, transactions.UpdateLaneFeeMultipliers(**values))
+    _change(run, transactions.UpdateLaneFeeMultipliers, (user, runner, timer, system), run.chain.rules().multipliers)
 
 
 @govern.command("cancel-timer")
-@command("governor", "private_key")
+@governing
 def cancel_timer(run: Invocation, timer_id: TimerId) -> None:
     """Cancel any timer.
 
@@ -116,7 +105,7 @@ def cancel_timer(run: Invocation, timer_id: TimerId) -> None:
 
 
 @govern.command("extend-timer")
-@command("governor", "private_key")
+@governing
 def extend_timer(
     run: Invocation,
     timer_id: TimerId,
@@ -130,7 +119,7 @@ def extend_timer(
 
 
 @govern.command("set")
-@command("governor", "private_key")
+@governing
 def set_parameter(
     run: Invocation,
     path: Annotated[str, argument("PATH", f"One of: {', '.join(PARAMETERS)}.", autocompletion=completing(PARAMETERS))],
@@ -149,16 +138,14 @@ def set_parameter(
     Example: trailboss govern set lane.activation_height +100
     """
     if path not in PARAMETERS:
-        raise Mistake(
-            f"{path!r} is not set by this instruction",
-            f"give one of {', '.join(PARAMETERS)}; timer-config, basefee-config and multipliers set others",
-        )
+        others = "timer-config, basefee-config and multipliers set others"
+        raise Mistake(f"{path!r} is not set by this instruction", f"give one of {', '.join(PARAMETERS)}; {others}")
     number = _setting(run.chain, path, value)
     _govern(run, transactions.SetGovParam(PARAMETERS[path], number.to_bytes(8, "big")))
 
 
 @govern.command()
-@command("governor", "private_key")
+@governing
 def upgrade(run: Invocation, actor: Actor, file: Annotated[Path, argument("FILE", "New source of the actor.")]) -> None:
     """Replace the code of an actor; its storage and its timers stay.
 
@@ -181,34 +168,31 @@ def _setting(chain: ChainReader, path: str, text: str) -> int:
         if text.lower() not in SWITCH_WORDS:
             raise Mistake(f"{path} {text[:SHOWN_MAX]!r} is neither on nor off", "write on or off")
         number = SWITCH_WORDS[text.lower()]
-    elif path in WEIGHTS:
-        number = parse_number(path, text, WEIGHT_UNIT)
-    elif path in MULTIPLIERS:
-        number = parse_number(path, text, chain.params.fees.lane_multiplier_unit)
     else:
-        number = parse_number(path, text)
+        unit = WEIGHT_UNIT if path in WEIGHTS else chain.params.fees.lane_multiplier_unit if path in MULTIPLIERS else 1
+        number = parse_number(path, text, unit)
     if number > U64_MAX:
         raise Mistake(f"{path} {number} is too large", f"{U64_MAX} is the most that its 8 bytes hold")
     return number
 
 
-def _names_of(kind: type[transactions.Instruction]) -> tuple[str, ...]:
-    """Return the names of an instruction's fields, which are those of its options."""
-    return tuple(field.name for field in fields(kind))
+Configuration = (
+    transactions.UpdateTimerConfig | transactions.UpdateBasefeeConfig | transactions.UpdateLaneFeeMultipliers
+)
 
 
-def _merged(
-    kind: type[transactions.Instruction], given: Sequence[int | None], present: Sequence[int]
-) -> dict[str, int]:
-    """Return the fields of an instruction: the values given, else the present ones."""
-    names = _names_of(kind)
+def _change(run: Invocation, kind: type[Configuration], given: Sequence[int | None], present: Struct) -> None:
+    """Send an instruction with the values given, else the present ones: its fields stand in the order of the record's.
+
+    Raises:
+        Mistake: If none is given.
+    """
     if all(value is None for value in given):
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in kind.__struct_fields__)
         raise Mistake("nothing is given to set", f"give at least one of {options}")
-    pairs = zip(names, given, present, strict=True)
-    return {name: kept if value is None else value for name, value, kept in pairs}
+    kept: list[int] = [amount_of(value) if isinstance(value, bytes) else value for value in astuple(present)]
+    _govern(run, kind(*(old if new is None else new for new, old in zip(given, kept, strict=True))))
 
 
 def _govern(run: Invocation, instruction: transactions.Instruction) -> None:
-    [receipt] = run.send(instruction)
-    run.show_receipts({"instruction": receipt})
+    run.show_receipts({"instruction": run.send(instruction)[0]})

@@ -2,24 +2,25 @@
 
 import gc
 import re
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from msgspec.structs import replace
+from msgspec import Struct
 
 from trailboss import __version__
 from trailboss.chain.development import DEPLOYER, DevelopmentAccount, account_name, development_account
 from trailboss.chain.opening import AUTOMATIC, GenesisOptions, funded_accounts, stated_image
 from trailboss.cli import options as common
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.commands.sandbox import build_if_missing
-from trailboss.cli.errors import Mistake, node_needed
+from trailboss.cli.errors import NODE_INSTALL, Mistake, NotFound
+from trailboss.cli.options import Number, Text, Texts, flag, number, option
 from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
 from trailboss.cli.values import parse_overrides
 from trailboss.node import options as node_options
+from trailboss.node.options import Clock, LogForm, NodeOptions, Pace, Rhythm
 from trailboss.primitives.units import format_cby
 from trailboss.views.text import counted
 from trailboss.vm.engines import EngineName, engine_name
@@ -35,50 +36,59 @@ SHOWN_DIGITS: Final = 8
 NATIVE_DANGER: Final = ", and actors run in this process: one that never ends or takes all memory stops it"
 _BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
 
-BlockTime = Annotated[
-    common.Text, common.option("TIME", "Time between blocks, empty ones included, as 1s or 250ms.", "1s")
-]
-Auto = Annotated[
-    bool,
-    common.flag("--auto", "Build a block when a transaction waits, and every --block-time while a timer is pending."),
-]
-Manual = Annotated[bool, common.flag("--manual", "Build blocks only on request.")]
-ClockOption = Annotated[
-    node_options.Clock,
-    common.option("NAME", "Timestamps: chain, one interval a block; or wall, of this machine.", "chain"),
-]
-Host = Annotated[str, common.option("ADDRESS", "Address to listen on; 0.0.0.0 for the whole network.")]
-Port = Annotated[
-    int, common.number("Port to listen on; 0 for any free one.", metavar="PORT", most=node_options.PORT_MAX)
-]
-RateLimit = Annotated[
-    common.Number, common.number("Most requests a second; 0 for any number.", "0 on loopback, else 100")
-]
-Cors = Annotated[common.Texts, common.option("ORIGIN", "Let pages of this origin read answers; may be repeated.")]
-NoExplorer = Annotated[bool, common.flag("--no-explorer", "Serve the API alone.")]
-Log = Annotated[
-    node_options.LogForm | None, common.option("FORM", "Log lines: human or json.", "human in a terminal, else json")
-]
+
+class Pacing(Struct, frozen=True):
+    """The options that say when blocks are built."""
+
+    block_time: Text = option("TIME", "Time between blocks, empty ones included, as 1s or 250ms.", "1s")
+    auto: bool | None = flag(
+        "--auto", "Build a block when a transaction waits, and every --block-time while a timer is pending."
+    )
+    manual: bool | None = flag("--manual", "Build blocks only on request.")
+
+    @property
+    def pace(self) -> Pace:
+        """When blocks are built; raises `Mistake` for options that contradict each other."""
+        if self.manual:
+            others = [name for name, given in (("--block-time", self.block_time), ("--auto", self.auto)) if given]
+            if others:
+                given = " and ".join((*others, "--manual"))
+                raise Mistake(f"{given} are given", "with --manual a node builds blocks only on request")
+            return node_options.MANUAL
+        return Pace(
+            Rhythm.AUTO if self.auto else Rhythm.INTERVAL,
+            node_options.BLOCK_TIME_MS if self.block_time is None else parse_block_time(self.block_time),
+        )
 
 
+class Serving(Struct, frozen=True):
+    """The options that say where a node listens, and what it serves."""
+
+    host: Annotated[str, option("ADDRESS", "Address to listen on; 0.0.0.0 for the whole network.")] = node_options.HOST
+    port: Annotated[
+        int, number("Port to listen on; 0 for any free one.", metavar="PORT", most=node_options.PORT_MAX)
+    ] = node_options.PORT
+    clock: Annotated[
+        Clock, option("NAME", "Timestamps: chain, one interval a block; or wall, of this machine.", "chain")
+    ] = Clock.CHAIN
+    rate_limit: Number = number("Most requests a second; 0 for any number.", "0 on loopback, else 100")
+    cors: Texts = option("ORIGIN", "Let pages of this origin read answers; may be repeated.")
+    no_explorer: bool | None = flag("--no-explorer", "Serve the API alone.")
+    log: LogForm | None = option("FORM", "Log lines: human or json.", "human in a terminal, else json")
+
+
+@command(on_chain=False)
 def dev(
-    chain: Annotated[Path | None, common.option("DIR", "Keep the chain here.", "a temporary directory")] = None,
-    block_time: BlockTime = None,
-    auto: Auto = False,
-    manual: Manual = False,
+    run: Invocation,
+    chain: Annotated[Path | None, option("DIR", "Keep the chain here.", "a temporary directory")] = None,
+    *,
+    pacing: Pacing,
     mechanism: common.Mechanism = None,
     preset: common.Preset = None,
     param: common.Params = None,
     accounts: common.Accounts = None,
     vm: common.Engine = None,
-    host: Host = node_options.HOST,
-    port: Port = node_options.PORT,
-    clock: ClockOption = node_options.Clock.CHAIN,
-    rate_limit: RateLimit = None,
-    cors: Cors = None,
-    no_explorer: NoExplorer = False,
-    log: Log = None,
-    as_json: common.AsJson = False,
+    serving: Serving,
 ) -> None:
     """Run a development chain: accounts, API, explorer, and calls that change the chain.
 
@@ -86,33 +96,18 @@ def dev(
 
     Example: trailboss dev --mechanism lane --block-time 250ms
     """
-    genesis = GenesisOptions(
-        preset=preset,
-        mechanism=mechanism,
-        overrides=parse_overrides(param or []),
-        accounts=accounts,
-        vm=AUTOMATIC if vm is None else vm,
+    overrides = parse_overrides(param or [])
+    wanted = GenesisOptions(
+        preset=preset, mechanism=mechanism, overrides=overrides, accounts=accounts, vm=vm or AUTOMATIC
     )
     if vm == EngineName.SANDBOX:
         build_if_missing()
-    served = _served(host, port, rate_limit, cors, no_explorer=no_explorer)
-    pace = _pace(block_time, auto=auto, manual=manual)
-    _run(replace(served, pace=pace, clock=clock, directory=chain, genesis=genesis), log, as_json=as_json)
+    _run(run, pacing, serving, directory=chain, genesis=wanted)
 
 
+@command(on_chain=False)
 def node(
-    directory: common.Directory = common.DIRECTORY_PATH,
-    block_time: BlockTime = None,
-    auto: Auto = False,
-    manual: Manual = False,
-    host: Host = node_options.HOST,
-    port: Port = node_options.PORT,
-    clock: ClockOption = node_options.Clock.CHAIN,
-    rate_limit: RateLimit = None,
-    cors: Cors = None,
-    no_explorer: NoExplorer = False,
-    log: Log = None,
-    as_json: common.AsJson = False,
+    run: Invocation, directory: common.Directory = common.DIRECTORY_PATH, *, pacing: Pacing, serving: Serving
 ) -> None:
     """Run the chain of a directory with API and explorer, without development calls.
 
@@ -120,63 +115,49 @@ def node(
 
     Example: trailboss node --chain play --auto
     """
-    served = _served(host, port, rate_limit, cors, no_explorer=no_explorer)
-    pace = _pace(block_time, auto=auto, manual=manual)
     if stated_image(directory):
         build_if_missing()
-    elif not served.is_loopback:
+    elif not node_options.is_loopback(serving.host):
         what = f"the chain in {directory} runs actors in this process, where any of them can stop the node"
         raise Mistake(what, f"listen on {node_options.HOST}, or start a chain with: trailboss init --vm sandbox")
-    _run(replace(served, pace=pace, clock=clock, directory=directory, development=False), log, as_json=as_json)
+    _run(run, pacing, serving, directory=directory, development=False)
 
 
-def _served(
-    host: str, port: int, rate_limit: int | None, cors: list[str] | None, *, no_explorer: bool
-) -> node_options.NodeOptions:
-    """Return the options of a node that say who reaches it and what it serves."""
-    return node_options.NodeOptions(
-        host=host,
-        port=port,
-        rate_limit=node_options.default_rate_limit(host) if rate_limit is None else rate_limit,
-        cors_origins=tuple(cors or ()),
-        explorer=not no_explorer,
+def _run(run: Invocation, pacing: Pacing, serving: Serving, **chain: Any) -> None:
+    limit = node_options.default_rate_limit(serving.host) if serving.rate_limit is None else serving.rate_limit
+    options = NodeOptions(
+        pace=pacing.pace,
+        clock=serving.clock,
+        host=serving.host,
+        port=serving.port,
+        rate_limit=limit,
+        cors_origins=tuple(serving.cors or ()),
+        explorer=not serving.no_explorer,
+        **chain,
     )
 
+    def begin(node: "Node", port: int) -> None:
+        gc.freeze()
+        gc.enable()
+        (_show_document if run.as_json else _show)(node, port)
 
-def _run(options: node_options.NodeOptions, log: node_options.LogForm | None, *, as_json: bool) -> None:
     # What is imported stays, and looking for garbage in it would take a tenth of the start.
     gc.disable()
     try:
         # Only now: the server and the explorer take longer to import than everything else together.
-        with node_needed("a node"):
-            from trailboss.node.logs import configure_logs  # noqa: PLC0415
-            from trailboss.server import run_node  # noqa: PLC0415
+        from trailboss.node.logs import configure_logs  # noqa: PLC0415
+        from trailboss.server import run_node  # noqa: PLC0415
 
-        configure_logs(log)
-        status = run_node(options, partial(_begin, show=_show_document if as_json else _show))
+        configure_logs(serving.log)
+        status = run_node(options, begin)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("trailboss"):
+            raise
+        raise NotFound(f"a node needs {error.name}, which is not installed", NODE_INSTALL) from None
     finally:
         gc.enable()
     if status:
         raise typer.Exit(status)
-
-
-def _begin(node: "Node", port: int, show: Callable[["Node", int], None]) -> None:
-    gc.freeze()
-    gc.enable()
-    show(node, port)
-
-
-def _pace(block_time: str | None, *, auto: bool, manual: bool) -> node_options.Pace:
-    if manual:
-        others = [name for name, is_given in (("--block-time", block_time), ("--auto", auto)) if is_given]
-        if others:
-            given = " and ".join((*others, "--manual"))
-            raise Mistake(f"{given} are given", "with --manual a node builds blocks only on request")
-        return node_options.MANUAL
-    return node_options.Pace(
-        node_options.Rhythm.AUTO if auto else node_options.Rhythm.INTERVAL,
-        node_options.BLOCK_TIME_MS if block_time is None else parse_block_time(block_time),
-    )
 
 
 def parse_block_time(text: str) -> int:
@@ -265,7 +246,14 @@ def _show(node: "Node", port: int) -> None:
         typer.echo()
         _show_accounts(accounts)
     if not options.is_loopback:
-        note(_exposed(options, view.genesis.image))
+        dev = ", set balances, go back in time, and act for every account" if options.development else ""
+        warning = fill(
+            f"WARNING: the node listens on {options.host}. Anyone who reaches that address can send "
+            f"transactions{dev}{'' if view.genesis.image else NATIVE_DANGER}. "
+            f"Listen on {node_options.HOST} unless you trust the whole network.",
+            TEXT_COLUMNS,
+        )
+        note(f"\n{warning}")
     typer.echo("\nCtrl-C ends the node.")
 
 
@@ -288,32 +276,19 @@ def _show_accounts(accounts: list[tuple[DevelopmentAccount, int]]) -> None:
     typer.echo("These keys are public: keep nothing of value here.")
 
 
-def _pace_words(options: node_options.NodeOptions) -> str:
+def _engine_words(image: bytes) -> str:
+    return f"sandbox, image 0x{image.hex()[:SHOWN_DIGITS]}…" if image else "native: actors run in this process"
+
+
+def _pace_words(options: NodeOptions) -> str:
     asked = "; POST /dev/mine builds one at once" if options.development else ""
     pace = options.pace
-    clock = "" if options.clock is node_options.Clock.CHAIN else "; timestamps are this machine's"
+    clock = "" if options.clock is Clock.CHAIN else "; timestamps are this machine's"
     whole, rest = divmod(pace.block_time_ms, MS_PER_SECOND)
     time = f"{pace.block_time_ms} ms" if rest else f"{whole} s"
-    match pace.rhythm:
-        case node_options.Rhythm.INTERVAL:
-            return f"a block every {time}, empty ones too{asked}{clock}"
-        case node_options.Rhythm.AUTO:
-            return f"a block as soon as a transaction waits, and every {time} while a timer is pending{asked}{clock}"
-        case node_options.Rhythm.MANUAL:
-            return f"no block by itself{asked}{clock}"
-
-
-def _engine_words(image: bytes) -> str:
-    if image:
-        return f"sandbox, image 0x{image.hex()[:SHOWN_DIGITS]}…"
-    return "native: actors run in this process"
-
-
-def _exposed(options: node_options.NodeOptions, image: bytes) -> str:
-    may = "send transactions, set balances, go back in time, and act for every account"
-    return "\n" + fill(
-        f"WARNING: the node listens on {options.host}. Anyone who reaches that address can "
-        f"{may if options.development else 'send transactions'}{'' if image else NATIVE_DANGER}. Listen on "
-        f"{node_options.HOST} unless you trust the whole network.",
-        TEXT_COLUMNS,
-    )
+    words = {
+        Rhythm.INTERVAL: f"a block every {time}, empty ones too",
+        Rhythm.AUTO: f"a block as soon as a transaction waits, and every {time} while a timer is pending",
+        Rhythm.MANUAL: "no block by itself",
+    }
+    return f"{words[pace.rhythm]}{asked}{clock}"

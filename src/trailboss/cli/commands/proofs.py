@@ -7,14 +7,14 @@ from typing import Annotated
 from msgspec.structs import asdict as struct_dict
 
 from trailboss.chain import proofs
+from trailboss.cli import options
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
-from trailboss.cli.options import Actor, AsJson, Number, TimerId, Who, argument, option, whole_number
-from trailboss.cli.options import height as height_option
-from trailboss.cli.output import note, print_json, show
+from trailboss.cli.options import Actor, Number, TimerId, Who, argument, option
+from trailboss.cli.output import note, print_json
 from trailboss.cli.targets import find_actor, resolve_actor, resolve_timer
-from trailboss.cli.values import parse_hash, parse_payload, read_json, write_file
+from trailboss.cli.values import parse_hash, parse_payload, read_file
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of
 from trailboss.primitives.units import U64_MAX, Height
@@ -22,7 +22,7 @@ from trailboss.primitives.units import U64_MAX, Height
 prove = group("Prove what the state holds to someone who has only its root.")
 
 Out = Annotated[Path | None, option("FILE", "File for the proof.", "stdout")]
-AtHeight = Annotated[int, argument("HEIGHT", "A block height.", parser=whole_number(0, U64_MAX))]
+AtHeight = Annotated[int, argument("HEIGHT", "A block height.", parser=options.whole_number(0, U64_MAX))]
 
 
 @prove.command()
@@ -66,15 +66,14 @@ def storage(run: Invocation, actor: Actor, out: Out = None) -> None:
 def timer(
     run: Invocation,
     timer_id: TimerId,
-    height: Annotated[Number, height_option("Height at which a timer that is gone was due.")] = None,
+    height: Annotated[Number, options.height("Height at which a timer that is gone was due.")] = None,
     out: Out = None,
 ) -> None:
     """Prove that a timer waits, or with --height that it is gone.
 
     Example: trailboss prove timer 0x6e3d2443 --out timer.json
     """
-    subject = proofs.timer_subject(run.chain.store, resolve_timer(run.chain, timer_id), height)
-    _prove(run, subject, out)
+    _prove(run, proofs.timer_subject(run.chain.store, resolve_timer(run.chain, timer_id), height), out)
 
 
 @prove.command()
@@ -99,24 +98,29 @@ def _prove(run: Invocation, subject: proofs.Subject, out: Path | None) -> None:
         print_json(document)
         note(f"{statement}, under the state root {chain.state_root}")
         return
-    write_file(out, json.dumps(document, indent=2) + "\n")
-    run.show(
-        {"proof": str(out), "statement": str(statement), "state_root": chain.state_root},
-        {"proven": str(statement), "state root": str(chain.state_root), "proof": str(out)},
-    )
+    try:
+        out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise Mistake(f"cannot write {out}: {error.strerror}", "name a file in a folder that is there") from None
+    shown = {"proof": str(out), "statement": str(statement), "state_root": chain.state_root}
+    run.show(shown, {"proven": str(statement), "state root": chain.state_root, "proof": str(out)})
 
 
+@command(on_chain=False)
 def verify_proof(
+    run: Invocation,
     file: Annotated[Path, argument("FILE", "File that prove wrote.")],
     root: Annotated[str, option("HASH", "State root, from a block header that you trust.")],
-    as_json: AsJson = False,
 ) -> None:
     """Check a proof against a state root, without a chain.
 
     Example: trailboss verify-proof timer.json --root 0x1f2e…
     """
     state_root = parse_hash("the root", root)
-    document = read_json(file, "proof")
+    try:
+        document = json.loads(read_file(file, "proof"))
+    except (ValueError, RecursionError) as error:
+        raise Mistake(f"the proof {file} is not JSON: {error}", "name the file of a proof") from None
     if isinstance(document, dict):
         # What a node answers to POST /proof says more than the proof.
         document = document.get("proof", document)
@@ -125,8 +129,5 @@ def verify_proof(
         struct_dict(record) | ({"balance": amount_of(record.balance)} if isinstance(record, Account) else {})
         for record in statement.records
     ]
-    show(
-        {"holds": True, "statement": str(statement), "state_root": state_root, "records": records},
-        {"holds": str(statement), "state root": str(state_root)},
-        as_json=as_json,
-    )
+    shown = {"holds": True, "statement": str(statement), "state_root": state_root, "records": records}
+    run.show(shown, {"holds": str(statement), "state root": state_root})

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Final
 
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.lazy import group
-from trailboss.cli.options import AsJson, argument
-from trailboss.cli.output import note, progress, show
+from trailboss.cli.options import argument
+from trailboss.cli.output import note, progress
 from trailboss.vm.sandbox import cache
 
 sandbox = group("Build, show, export and import the sandbox: the image that runs strangers' actors.")
@@ -22,7 +23,8 @@ def build_if_missing() -> None:
 
 
 @sandbox.command()
-def build(as_json: AsJson = False) -> None:
+@command(on_chain=False)
+def build(run: Invocation) -> None:
     """Build the image and compile it for this machine. It takes half a minute, once.
 
     The image is the same on every machine; it is checked against the digest that belongs to this version.
@@ -34,20 +36,22 @@ def build(as_json: AsJson = False) -> None:
     else:
         with progress("building the sandbox", BUILD_STEPS) as advance:
             cache.build(advance)
-    _show_status(as_json=as_json)
+    _show_status(run)
 
 
 @sandbox.command()
-def status(as_json: AsJson = False) -> None:
+@command(on_chain=False)
+def status(run: Invocation) -> None:
     """Show whether the sandbox is built, where it is kept, and the digest that a genesis states.
 
     Example: trailboss sandbox status
     """
-    _show_status(as_json=as_json)
+    _show_status(run)
 
 
 @sandbox.command()
-def export(file: File) -> None:
+@command(on_chain=False)
+def export(_run: Invocation, file: File) -> None:
     """Write the image to a file of 6 MB, for machines that cannot build it.
 
     Example: trailboss sandbox export sandbox.image
@@ -57,7 +61,8 @@ def export(file: File) -> None:
 
 
 @sandbox.command(name="import")
-def import_(file: File) -> None:
+@command(on_chain=False)
+def import_(_run: Invocation, file: File) -> None:
     """Take the image from a file that `trailboss sandbox export` wrote; its digest is checked.
 
     Example: trailboss sandbox import sandbox.image
@@ -65,10 +70,10 @@ def import_(file: File) -> None:
     note(f"the image {cache.import_image(file).hex()} is here")
 
 
-def _show_status(*, as_json: bool) -> None:
+def _show_status(run: Invocation) -> None:
     found = cache.status()
     missing = "no; run: trailboss sandbox build"
-    show(
+    run.show(
         {
             "image": f"0x{found.digest}", "directory": found.directory, "has_image": found.has_image,
             "has_code": found.has_code,
@@ -79,5 +84,4 @@ def _show_status(*, as_json: bool) -> None:
             "compiled": "yes, for this processor" if found.has_code else "on its first use",
             "directory": found.directory,
         },
-        as_json=as_json,
     )  # fmt: skip

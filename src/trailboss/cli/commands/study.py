@@ -1,24 +1,15 @@
 """``compare``: one workload through every mechanism."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
-from msgspec.structs import fields
 
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
-from trailboss.cli.options import AsJson, Texts, argument, completing, option
-from trailboss.cli.output import (
-    Cell,
-    TableColumn,
-    columns,
-    print_facts,
-    print_json,
-    print_section,
-    progress,
-    short_cby,
-)
+from trailboss.cli.options import Texts, argument, completing, option
+from trailboss.cli.output import Cell, columns, print_facts, print_json, print_section, progress, short_cby
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
 from trailboss.simulator.measures import MechanismResult, Outcome
@@ -26,7 +17,6 @@ from trailboss.simulator.run import MECHANISMS, compare
 from trailboss.simulator.sources import DIALECTS
 from trailboss.simulator.workload import Workload
 from trailboss.simulator.workload_file import read_workload
-from trailboss.views.json_values import to_json_value
 
 PERCENT: Final = 100
 FIX: Final = "correct the workload; those in examples/workloads have every key"
@@ -66,12 +56,13 @@ GROUPS: Final = columns(
 )
 
 
+@command(on_chain=False)
 def compare_mechanisms(
+    run: Invocation,
     workload: Annotated[Path, argument("WORKLOAD", "A TOML file; see examples/workloads.")],
     mechanism: Annotated[
         Texts, option("NAME", "Only this mechanism; may be repeated.", "all", autocompletion=completing(MECHANISMS))
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run one workload through every mechanism and compare the results.
 
@@ -85,21 +76,15 @@ def compare_mechanisms(
         found = read_workload(workload, names)
     except ConfigurationError as error:
         raise Mistake(str(error), FIX) from None
-    with progress("running blocks", found.blocks * len(names), quiet=as_json) as advance:
+    with progress("running blocks", found.blocks * len(names), quiet=run.as_json) as advance:
         results = compare(found, names, advance)
-    if as_json:
-        print_json(document(found, results))
+    if run.as_json:
+        kept = [name for name in MechanismResult.__struct_fields__ if name != "fires"]
+        # Single fires are left out: each is in the numbers of its actor and its group.
+        shown = [{name: getattr(result, name) for name in kept} for result in results]
+        print_json({"workload": found, "results": shown})
     else:
         _show(found, results)
-
-
-def document(workload: Workload, results: Sequence[MechanismResult]) -> dict[str, Any]:
-    """Return everything as JSON has it, single fires left out: each is in the numbers of its actor and its group."""
-    kept = [field.name for field in fields(MechanismResult) if field.name != "fires"]
-    return {
-        "workload": to_json_value(workload),
-        "results": [{name: to_json_value(getattr(result, name)) for name in kept} for result in results],
-    }
 
 
 def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
@@ -115,11 +100,18 @@ def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
             "budget": stated,
         }
     )
-    columns = (TableColumn(""), *(TableColumn(result.mechanism, right=True) for result in results))
+    heads = columns(" | >".join(("", *budgets)))
     rows = [(name, *(cell(result.outcome) for result in results)) for name, cell in OUTCOMES]
     rows += [(name, *(cell(result) for result in results)) for name, cell in RESULTS]
-    print_section("What became of the timers", columns, rows)
-    print_section("Whose fires were late", GROUPS, list(_group_rows(workload, results)))
+    print_section("What became of the timers", heads, rows)
+    groups: list[tuple[Cell, ...]] = []
+    for index, group in enumerate(workload.actors):
+        for result in results:
+            of = result.groups[index].outcome
+            late = (of.asked, of.delivered, of.late_p50, of.late_p95, of.late_max)
+            ended = (of.waiting, of.overdue, of.expired, of.unfunded, short_cby(of.paid), short_cby(of.tips))
+            groups.append((group.name if result is results[0] else "", result.mechanism, *late, *ended))
+    print_section("Whose fires were late", GROUPS, groups)
     typer.echo()
     supply = results[0].supply
     print_facts(
@@ -129,15 +121,6 @@ def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
             **{result.mechanism: DIALECTS[result.mechanism].offers for result in results},
         }
     )
-
-
-def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> Iterator[tuple[Cell, ...]]:
-    for index, group in enumerate(workload.actors):
-        for result in results:
-            of = result.groups[index].outcome
-            late = (of.asked, of.delivered, of.late_p50, of.late_p95, of.late_max)
-            ended = (of.waiting, of.overdue, of.expired, of.unfunded, short_cby(of.paid), short_cby(of.tips))
-            yield group.name if result is results[0] else "", result.mechanism, *late, *ended
 
 
 def share_text(part: int, whole: int) -> str:

@@ -17,7 +17,7 @@ from rich.live import Live
 from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import NotFound, Refused
-from trailboss.cli.options import WHO, Text, Texts, complete_account, flag, number, option
+from trailboss.cli.options import WHO, complete_account, flag, number, option
 from trailboss.cli.output import Cell, columns, console, fitting_table, note, print_facts, print_json, print_table
 from trailboss.cli.remote.client import END, REORG, Client, read
 from trailboss.cli.targets import is_url, node_url, open_directory, resolve_address
@@ -38,36 +38,29 @@ COLUMNS: Final = columns(
 
 
 class Wanted(Struct, frozen=True):
-    """What to show and what to alert: only some payers, fires that are soon, most rows, how alerts are sent."""
+    """The options of a watch: which payers it shows, and how it raises alerts."""
 
-    payers: frozenset[bytes]
-    within: int
-    limit: int
-    call: Call | None
-    as_json: bool
+    alert: Call | None = option(
+        "COMMAND|URL",
+        "Run or call this once for each payer that runs dry soon: a command gets the facts in TRAILBOSS_… "
+        "variables and as JSON on stdin, a URL gets them by POST.",
+        parser=parse_call,
+    )
+    within: Annotated[int, number("Soon means within N fires.", least=1, most=WITHIN_MAX)] = WITHIN
+    payer: list[bytes] | None = option(
+        "WHO",
+        f"Only this payer: {WHO}; may be repeated.",
+        "all",
+        autocompletion=complete_account,
+        parser=resolve_address,
+    )
+    limit: Annotated[int, number("Most rows.", least=1, most=LOOKED_AT)] = PAYERS_SHOWN
+    once: bool | None = flag("--once", "Look once, as always on a directory.")
+    rules: bool | None = flag("--rules", "Print alert rules for Prometheus, which reads a node's /metrics, and end.")
 
 
 @command()
-def watch(
-    run: Invocation,
-    alert: Annotated[
-        Text,
-        option(
-            "COMMAND|URL",
-            "Run or call this once for each payer that runs dry soon: a command gets the facts in TRAILBOSS_… "
-            "variables and as JSON on stdin, a URL gets them by POST.",
-        ),
-    ] = None,
-    within: Annotated[int, number("Soon means within N fires.", least=1, most=WITHIN_MAX)] = WITHIN,
-    payer: Annotated[
-        Texts, option("WHO", f"Only this payer: {WHO}; may be repeated.", "all", autocompletion=complete_account)
-    ] = None,
-    limit: Annotated[int, number("Most rows.", least=1, most=LOOKED_AT)] = PAYERS_SHOWN,
-    once: Annotated[bool, flag("--once", "Look once, as always on a directory.")] = False,
-    rules: Annotated[
-        bool, flag("--rules", "Print alert rules for Prometheus, which reads a node's /metrics, and end.")
-    ] = False,
-) -> None:
+def watch(run: Invocation, wanted: Wanted) -> None:
     """Watch which payers run out of money first, and raise alerts before they do.
 
     On a node it follows each block until Ctrl-C; on a directory it looks once. One look ends with exit status 3 if a
@@ -77,18 +70,16 @@ def watch(
 
     Example: trailboss watch --within 20 --alert ./page-me.sh
     """
-    if rules:
+    if wanted.rules:
         typer.echo(resources.files("trailboss.node").joinpath("alerts.yml").read_text(encoding="utf-8"), nl=False)
         return
-    call = None if alert is None else parse_call(alert)
-    payers = frozenset(bytes(resolve_address(each)) for each in payer or ())
-    tower = Tower(Wanted(payers, within, limit, call, run.as_json))
+    tower = Tower(wanted, as_json=run.as_json)
     if not is_url(run.place):
         with open_directory(run.place) as chain:
             tower.see(look(chain, limit=chain.timer_count() + LOOKED_AT), tower.show)
     else:
         with closing(Client(node_url(run.place))) as client:
-            if not once:
+            if not wanted.once:
                 with suppress(KeyboardInterrupt):
                     _follow(client, tower)
                 return
@@ -100,47 +91,46 @@ def watch(
 class Tower:
     """Shows each look, and raises alerts, which it counts."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, *, as_json: bool) -> None:
         self.alerts = 0
         self._wanted = wanted
+        self._as_json = as_json
         self._spells = Spells(wanted.within)
         self._is_first = True
 
     def see(self, found: Watch, show: Callable[[Watch], object]) -> None:
         """Show a look, and alert for payers that run dry soon; at the first look also for those that have run dry."""
-        wanted = self._wanted
-        if wanted.payers:
-            found = replace(found, payers=tuple(each for each in found.payers if each.payer in wanted.payers))
+        found = replace(found, payers=tuple(each for each in found.payers if self._is_wanted(each.payer)))
         show(found)
         for each in self._spells.near(found.payers):
-            self._raise(Alert.of_near(each, found.height, wanted.within))
-        if self._is_first:
-            for each in found.payers:
-                if each.unfunded and not each.timers and self._spells.begin_dry(each.payer):
-                    self._raise(Alert.of_dry(each, found.height, wanted.within))
+            self._raise(Alert.of_near(each, found.height, self._wanted.within))
+        for each in found.payers if self._is_first else ():
+            if each.unfunded and not each.timers:
+                self._raise_dry(each.payer, height=found.height, balance=each.balance, actor=each.payer)
         self._is_first = False
 
     def see_dry(self, event: dict[str, Any]) -> None:
         """Alert for the payer of an event that says it could not pay, unless that has been done."""
         payer = Address.parse(event["data"]["fee_payer"])
-        if self._wanted.payers and payer not in self._wanted.payers:
-            return
-        if self._spells.begin_dry(payer):
-            height, within, data = event["block_height"], self._wanted.within, event["data"]
-            actor, timer_id = Address.parse(event["emitter"]), Hash32.parse(event["timer_id"])
+        if self._is_wanted(payer):
+            height, data = event["block_height"], event["data"]
+            about = {"actor": Address.parse(event["emitter"]), "timer_id": Hash32.parse(event["timer_id"])}
             paid = {"balance": data["available"], "required": data["required"], "dry_at": height}
-            self._raise(
-                Alert(alert=DRY, payer=payer, height=height, within=within, actor=actor, timer_id=timer_id, **paid)
-            )
+            self._raise_dry(payer, height=height, **about, **paid)
+
+    def _is_wanted(self, payer: bytes) -> bool:
+        return not self._wanted.payer or payer in self._wanted.payer
+
+    def _raise_dry(self, payer: Address, **facts: Any) -> None:
+        if self._spells.begin_dry(payer):
+            self._raise(Alert(alert=DRY, payer=payer, within=self._wanted.within, **facts))
 
     def _raise(self, alert: Alert) -> None:
         self.alerts += 1
-        if self._wanted.call is None:
-            return
-        note(f"alert: {alert}")
-        failure = self._wanted.call(alert)
-        if failure:
-            note(f"the alert failed: {failure}")
+        if self._wanted.alert is not None:
+            note(f"alert: {alert}")
+            if failure := self._wanted.alert(alert):
+                note(f"the alert failed: {failure}")
 
     # Showing
 
@@ -148,9 +138,9 @@ class Tower:
     def screen(self) -> Iterator[Callable[[Watch], object]]:
         """Yield what shows each look: in place in a terminal, one after the other elsewhere."""
         printer = console()
-        if self._wanted.as_json:
+        if self._as_json:
             yield lambda found: typer.echo(json.dumps(to_json_value(self._cut(found))))
-        elif self._wanted.call is not None or not printer.is_terminal:
+        elif self._wanted.alert is not None or not printer.is_terminal:
             yield self.show
         else:
             with Live(console=printer, auto_refresh=False) as live:
@@ -158,18 +148,12 @@ class Tower:
 
     def show(self, found: Watch) -> None:
         """Print a look; with alerts only as JSON."""
-        if self._wanted.as_json:
+        if self._as_json:
             print_json(self._cut(found))
-        elif self._wanted.call is None:
-            self._print(found)
-
-    def _print(self, found: Watch) -> None:
-        print_facts(_facts(found))
-        typer.echo()
-        if found.payers:
-            print_table("Payers", COLUMNS, self._rows(found))
-        else:
-            note(NOBODY)
+        elif self._wanted.alert is None:
+            print_facts(_facts(found))
+            typer.echo()
+            print_table("Payers", COLUMNS, self._rows(found), NOBODY)
 
     def _drawn(self, found: Watch) -> Group:
         facts = _facts(found)

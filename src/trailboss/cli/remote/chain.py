@@ -2,24 +2,17 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from time import monotonic, sleep
 from typing import Any, Final
+
+from msgspec.structs import asdict
 
 from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
 from trailboss.cli.errors import NotFound, Refused
-from trailboss.cli.remote.client import (
-    BAD_REQUEST,
-    END,
-    OK,
-    REORG,
-    REQUEST_TIMEOUT,
-    Client,
-    octets_of,
-    read,
-    read_error,
-)
+from trailboss.cli.remote.client import END, REORG, Client, octets_of, read, read_error
 from trailboss.cli.remote.view import RemoteBlocks, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
@@ -78,20 +71,17 @@ class RemoteChain(ChainReader):
 
     def submit(self, transactions: Sequence[Transaction]) -> list[Receipt]:
         """Send signed transactions and wait for their receipts, in order."""
-        receipts: list[Receipt] = []
-        for first in range(0, len(transactions), SUBMITTED_MAX):
-            receipts += self._submit(transactions[first : first + SUBMITTED_MAX])
-        return receipts
+        starts = range(0, len(transactions), SUBMITTED_MAX)
+        return [each for first in starts for each in self._submit(transactions[first : first + SUBMITTED_MAX])]
 
     def waiting(self, address: Address) -> int:
         """Return how many transactions of an account wait at the node."""
-        found = self._client.get(f"/account/{address}/nonce")
         account = self.account(address)
-        waiting: int = found["next_nonce"] - (0 if account is None else account.nonce)
-        return waiting
+        coming: int = self._client.get(f"/account/{address}/nonce")["next_nonce"]
+        return coming - (0 if account is None else account.nonce)
 
     def _submit(self, transactions: Sequence[Transaction]) -> list[Receipt]:
-        expected = (OK, BAD_REQUEST, REQUEST_TIMEOUT)
+        expected = (HTTPStatus.OK, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_TIMEOUT)
         octets = encode_submission(transactions)
         answer = self._client.post_octets("/submit_wait", octets, expected=expected, timeout_ms=WAIT_MS)
         if "results" not in answer:
@@ -102,10 +92,13 @@ class RemoteChain(ChainReader):
 
     def _receipt(self, transaction: Transaction, result: Mapping[str, Any]) -> Receipt:
         if result["status"] == REFUSED:
-            return refused_receipt(read_error(result["error"]), transaction.sender, self.height + 1)
+            return self._refused(result, transaction.sender)
         if result.get("receipt") is None:
             raise _still_waits(result["tx_hash"])
         return self._receipt_in(result["receipt"]["block_height"], transaction_hash(transaction))
+
+    def _refused(self, answer: Mapping[str, Any], sender: Address = ZERO_ADDRESS) -> Receipt:
+        return refused_receipt(read_error(answer["error"]), sender, self.height + 1)
 
     def _receipt_in(self, height: int, tx_hash: bytes) -> Receipt:
         record = next(item for item in self.blocks[height].receipts if item.origin_hash == tx_hash)
@@ -113,16 +106,15 @@ class RemoteChain(ChainReader):
 
     def _await(self, tx_hash: str) -> Receipt:
         end = monotonic() + WAIT_MS / MILLISECONDS
-        while True:
+        while monotonic() < end:
             found = self._client.get(f"/mempool/transaction/{tx_hash}")
             if found["block_height"] is not None:
                 self._look()
                 return self._receipt_in(found["block_height"], octets_of(tx_hash))
             if found["error"] is not None:
-                return refused_receipt(read_error(found["error"]), ZERO_ADDRESS, self.height + 1)
-            if monotonic() > end:
-                raise _still_waits(tx_hash)
+                return self._refused(found)
             sleep(POLL_SECONDS)
+        raise _still_waits(tx_hash)
 
     # What only a development chain does
 
@@ -152,8 +144,7 @@ class RemoteChain(ChainReader):
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
         """Send an instruction unsigned, as an account's."""
         limits = {"cycles_limit": terms.cycles_limit, "cells_limit": terms.cells_limit}
-        members = {"sender": str(address), "instruction": INSTRUCTION.show(instruction), **limits}
-        return self._develop("impersonate", members)
+        return self._develop("impersonate", sender=str(address), instruction=INSTRUCTION.show(instruction), **limits)
 
     def faucet(self, address: Address) -> tuple[int, Receipt]:
         """Give an account money from the node's faucet; return the base units, and the receipt."""
@@ -162,17 +153,16 @@ class RemoteChain(ChainReader):
 
     def set_balance(self, address: Address, amount: int) -> Receipt:
         """Set a balance, base units."""
-        return self._develop("set_balance", {"address": str(address), "amount": amount})
+        return self._develop("set_balance", address=str(address), amount=amount)
 
     def alter_timer(self, call: str, timer_id: Hash32, until: int | None = None) -> Receipt:
         """Postpone a timer, by default to the last height at which it may fire, or ``force`` or ``drop`` it."""
-        given = {} if until is None else {"until": until}
-        return self._develop(call, {"timer_id": str(timer_id), **given})
+        return self._develop(call, timer_id=str(timer_id), **({} if until is None else {"until": until}))
 
-    def _develop(self, call: str, members: Mapping[str, object]) -> Receipt:
+    def _develop(self, call: str, **members: object) -> Receipt:
         answer = self._client.post(f"/dev/{call}", {**members, "wait": True})
         if answer["status"] == REFUSED:
-            return refused_receipt(read_error(answer["error"]), ZERO_ADDRESS, self.height + 1)
+            return self._refused(answer)
         return self._await(answer["tx_hash"])
 
     # Reading
@@ -187,7 +177,8 @@ class RemoteChain(ChainReader):
 
     def prove(self, subject: proofs.Subject) -> proofs.Proof:
         """Return a proof that verifies against ``state_root``; `NotFound` if blocks come faster than proofs."""
-        members = _named(subject)
+        parts = {name: f"0x{each.hex()}" if isinstance(each, bytes) else each for name, each in asdict(subject).items()}
+        members = {"kind": subject.__struct_config__.tag, **parts}
         for _ in range(PROOFS_MAX):
             answer = self._client.post("/proof", members)
             if answer["state_root"] == str(self.state_root):
@@ -210,18 +201,16 @@ class RemoteChain(ChainReader):
 
     def latest_events(self, since: int, name: str | None, emitter: Address | None) -> Iterator[Event]:
         """Yield events, the last one first, down to block ``since``; with a name or an emitter only those."""
-        rows = self._rows("events", name=name, emitter=emitter, from_height=since)
-        return map(_read_event, rows)
+        return map(_read_event, self._rows("events", name=name, emitter=emitter, from_height=since))
 
     def list_timers(self, wanted: TimerFilter) -> Iterator[TimerEntry]:
         """Yield the timers that a filter lets pass: live ones by height, then ended ones, the latest first."""
         if wanted.state not in ENDED:
             yield from list_live(self, wanted)
         if wanted.state == ALL or wanted.state in ENDED:
-            parties = {"actor": wanted.actor, "target": wanted.target, "payer": wanted.payer}
-            heights = {"from_height": wanted.first, "to_height": wanted.last}
-            for row in self._rows("timers/ended", "timers", state=wanted.state, **parties, **heights):
-                yield read(TimerEntry, row)
+            query: dict[str, object] = {name: getattr(wanted, name) for name in ("state", "actor", "target", "payer")}
+            query |= {"from_height": wanted.first, "to_height": wanted.last}
+            yield from (read(TimerEntry, row) for row in self._rows("timers/ended", "timers", **query))
 
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Return a timer's whole life."""
@@ -246,21 +235,6 @@ class RemoteChain(ChainReader):
         """Return the ids of the timers, live and ended, that begin with hexadecimal digits; a few if there are many."""
         found = self._client.get("/search", prefix=digits, limit=FOUND_MAX)
         return [Hash32.parse(each) for each in found["timers"]]
-
-
-def _named(subject: proofs.Subject) -> dict[str, object]:
-    """Return the subject of a proof as the API writes it."""
-    match subject:
-        case proofs.AccountSubject(address):
-            return {"kind": "account", "address": str(Address(address))}
-        case proofs.SlotSubject(address, name):
-            return {"kind": "slot", "address": str(Address(address)), "name": f"0x{name.hex()}"}
-        case proofs.StorageSubject(address):
-            return {"kind": "storage", "address": str(Address(address))}
-        case proofs.TimerSubject(height, timer_id):
-            return {"kind": "timer", "timer_id": str(Hash32(timer_id)), "height": height}
-        case proofs.TimersSubject(first, last):
-            return {"kind": "timers", "first": first, "last": last}
 
 
 def _still_waits(tx_hash: str) -> NotFound:

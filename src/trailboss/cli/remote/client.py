@@ -3,6 +3,8 @@
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from contextlib import closing
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -22,9 +24,6 @@ news has a heartbeat every few seconds."""
 IDLE_SECONDS: Final = 2  # after this time a connection is made again: servers close idle ones after five seconds
 OCTETS: Final = "application/octet-stream"
 JSON: Final = "application/json"
-BAD_REQUEST: Final = 400
-REQUEST_TIMEOUT: Final = 408
-OK: Final = 200
 REORG: Final = "reorg"
 END: Final = "end"
 
@@ -36,14 +35,14 @@ class Client:
         """Prepare; nothing is sent yet.
 
         Raises:
-            Missing: If the URL cannot be one of a node.
+            NotFound: If the URL cannot be one of a node.
         """
         self.url = url.rstrip("/")
         try:
             self._target = split_url(self.url)
         except ValueError as error:
             raise NotFound(f"{url!r} is no URL of a node: {error}", "write it as http://localhost:4000") from None
-        self._connection: HTTPConnection | None = None
+        self._connection = connection_to(self._target)
         self._used_at = 0.0
 
     def get(self, path: str, **query: object) -> Any:
@@ -54,7 +53,9 @@ class Client:
         """Send a JSON object, and return the answer."""
         return self._document(*self._request("POST", path, {}, json.dumps(dict(members or {})).encode(), JSON))
 
-    def post_octets(self, path: str, octets: bytes, *, expected: tuple[int, ...] = (OK,), **query: object) -> Any:
+    def post_octets(
+        self, path: str, octets: bytes, *, expected: tuple[int, ...] = (HTTPStatus.OK,), **query: object
+    ) -> Any:
         """Send bytes, and return the answer, which may also come with another status that is expected."""
         return self._document(*self._request("POST", path, query, octets, OCTETS), expected)
 
@@ -62,24 +63,18 @@ class Client:
         """Yield the lines of an answer, over a connection of its own, until the node ends it.
 
         Raises:
-            Missing: If the node goes away.
+            NotFound: If the node goes away.
         """
-        connection = None
         try:
-            connection = connect(self._target, CONNECT_SECONDS, ANSWER_SECONDS)
-            for line in self._answer(connection, "GET", path, query):
-                yield line.decode().rstrip("\r\n")
+            with closing(connection_to(self._target)) as connection:
+                for line in self._answer(connection, "GET", path, query):
+                    yield line.decode().rstrip("\r\n")
         except (OSError, HTTPException) as error:
             raise NotFound(f"the node at {self.url} is gone: {reason_of(error)}", "see whether it still runs") from None
-        finally:
-            if connection is not None:
-                connection.close()
 
     def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Close the connection; the next request opens it again."""
+        self._connection.close()
 
     def _request(
         self, method: str, path: str, query: Query, body: bytes | None = None, kind: str = JSON
@@ -88,23 +83,17 @@ class Client:
         if monotonic() - self._used_at > IDLE_SECONDS:
             self.close()
         try:
-            if self._connection is None:
-                self._connection = connect(self._target, CONNECT_SECONDS, ANSWER_SECONDS)
             answer = self._answer(self._connection, method, path, query, body, kind)
             found = answer.status, answer.read()
-        except TimeoutError:
-            self.close()
-            what = f"the node at {self.url} has not answered {method} {path} in time"
-            raise NotFound(what, "see what its log says") from None
         except (OSError, HTTPException) as error:
             self.close()
-            raise NotFound(
-                f"there is no node at {self.url}: {reason_of(error)}",
-                "start one with `trailboss dev`, or name another with --url",
-            ) from None
+            if isinstance(error, TimeoutError):
+                what, fix = f"the node at {self.url} has not answered {method} {path} in time", "see what its log says"
+            else:
+                what = f"there is no node at {self.url}: {reason_of(error)}"
+                fix = "start one with `trailboss dev`, or name another with --url"
+            raise NotFound(what, fix) from None
         self._used_at = monotonic()
-        if answer.will_close:
-            self.close()
         return found
 
     def _answer(
@@ -112,10 +101,14 @@ class Client:
     ) -> HTTPResponse:
         given = {name: str(value) for name, value in query.items() if value is not None}
         target = f"{self._target.path}{path}{f'?{urlencode(given)}' if given else ''}"
+        is_closed = by.sock is None
+        if is_closed:
+            by.connect()
+            by.sock.settimeout(ANSWER_SECONDS)
         by.request(method, target, body, headers_for(self._target, None if body is None else kind))
         return by.getresponse()
 
-    def _document(self, status: int, body: bytes, expected: tuple[int, ...] = (OK,)) -> Any:
+    def _document(self, status: int, body: bytes, expected: tuple[int, ...] = (HTTPStatus.OK,)) -> Any:
         try:
             document = json.loads(body)
         except ValueError:
@@ -144,13 +137,10 @@ def split_url(url: str) -> SplitResult:
     return target
 
 
-def connect(target: SplitResult, connect_seconds: float, answer_seconds: float) -> HTTPConnection:
-    """Return an open connection to the host of a URL; raises OSError."""
+def connection_to(target: SplitResult, seconds: float = CONNECT_SECONDS) -> HTTPConnection:
+    """Return a connection to the host of a URL that opens with the first request, within a time."""
     kind = HTTPSConnection if target.scheme == "https" else HTTPConnection
-    connection = kind(str(target.hostname), target.port, timeout=connect_seconds)
-    connection.connect()
-    connection.sock.settimeout(answer_seconds)
-    return connection
+    return kind(str(target.hostname), target.port, timeout=seconds)
 
 
 def headers_for(target: SplitResult, kind: str | None) -> dict[str, str]:

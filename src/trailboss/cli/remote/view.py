@@ -1,6 +1,7 @@
 """The state and the blocks of a node's chain at one height, fetched on demand. Decision: D-77."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Final
 
@@ -26,14 +27,11 @@ class RemoteStore:
         self.height = height
         self.state_root = state_root
         self._values: dict[bytes, bytes | None] = {}
-        self._roots: Roots | None = None
 
-    @property
+    @cached_property
     def roots(self) -> Roots:
         """The tree of each namespace. Complexity: O(state), all of which is fetched."""
-        if self._roots is None:
-            self._roots = build_roots(chain.from_iterable(map(self.iterate, sorted(KEY_WIDTHS))))
-        return self._roots
+        return build_roots(chain.from_iterable(map(self.iterate, sorted(KEY_WIDTHS))))
 
     def read(self, key: bytes) -> bytes | None:
         """Return the value of a full key, or None if it has none."""
@@ -108,16 +106,12 @@ class RemoteRecords:
 class RemoteBlocks(BlockSequence):
     """The blocks of a node's chain in one view."""
 
-    __slots__ = ("_head",)
+    __slots__ = ("head",)
+    head: Block
 
     def __init__(self, client: Client, view: int, head: Block, interval_ms: int) -> None:
         super().__init__(RemoteRecords(client, view, head), interval_ms)
-        self._head = head
-
-    @property
-    def head(self) -> Block:
-        """The last block."""
-        return self._head
+        self.head = head
 
 
 def _digits(octets: bytes) -> str:

@@ -36,10 +36,7 @@ END_COLUMNS: Final = tables.BLOCK + bare("Timer") + columns("Payer", "Actor") + 
 
 
 def accounts(reading: Reading, query: Query, _subject: str) -> parts.Document:
-    """Return all accounts and actors, in order of address; development accounts first.
-
-    Complexity: O(accounts before the page).
-    """
+    """Return all accounts, in order of address, development ones first. Complexity: O(accounts before the page)."""
     view, total = reading.view, views.account_count(reading.view)
     offset = tables.offset_of(query, total)
     known = [] if offset else reading.names.accounts()

@@ -14,6 +14,7 @@ from trailboss.explorer.documents import THIRD, TWO_THIRDS, columns, numbers
 from trailboss.explorer.failures import schedule_command
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
+from trailboss.index.answers.timers import height_at
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.calendar import tier_counts, tier_ends
 from trailboss.views.text import counted
@@ -66,22 +67,12 @@ def _stretches(reading: Reading) -> Iterator[Stretch]:
         yield Stretch("ring", bounds if following < ring_end else (), f"A cell is {step} heights.")
     starts = tuple(range(ring_end, epochs_end + 1, length))
     yield Stretch("epochs", starts, f"A cell is an epoch of {length:,} heights.")
-    last = _last_height(reading)
+    total = reading.view.timer_count()
+    last = height_at(reading.view, 0, U64_MAX, total - 1) if total else 0
     if last >= epochs_end:
         step = max(1, -(-(last + 1 - epochs_end) // OVERFLOW_CELLS))
         bounds = (*range(epochs_end, last + 1, step), last + 1)
         yield Stretch("overflow", bounds, f"A cell is {counted(step, 'height')}.")
-
-
-def _last_height(reading: Reading) -> int:
-    """Return the greatest height at which a timer is due; 0 if there is none. Complexity: O(log n), 64 times."""
-    view, total = reading.view, reading.view.timer_count()
-    low, high = 0, U64_MAX if total else 0
-    while low < high:
-        middle = (low + high) // 2
-        is_before = view.timer_counts((0, middle + 1))[0] < total
-        low, high = (middle + 1, high) if is_before else (low, middle)
-    return low
 
 
 def _heat_map(stretch: Stretch, counts: Sequence[int], now: int) -> parts.HeatMap:

@@ -1,19 +1,18 @@
 """Blocks as people look at them: headers, summaries, and what a block holds, a page at a time."""
 
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
+from trailboss.index import row_builder
 from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import Instruction, Transaction
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.records import Event, Receipt, block_events, event_view, receipt_view
 from trailboss.views.shared_fields import extended
-
-TARGETS: Final = ("actor", "to", "account", "timer_id")  # fields of instructions that name what they concern
 
 
 class HeaderView(Struct, frozen=True, kw_only=True):
@@ -164,5 +163,5 @@ def _summary(transaction: Transaction, record: ReceiptRecord, position: int) -> 
 
 def target_of(instruction: Instruction) -> str | None:
     """Return the actor, account or timer that an instruction concerns, in text; None if it concerns none."""
-    found = next((getattr(instruction, name) for name in TARGETS if hasattr(instruction, name)), None)
+    found = row_builder.target_of(instruction) or getattr(instruction, "timer_id", None)
     return None if found is None else str(found) if isinstance(found, Address) else f"0x{found.hex()}"

@@ -107,15 +107,18 @@ def _entries(view: ChainView, ids: Iterable[Hash32]) -> Iterator[TimerEntry]:
 
 def _from_place(view: ChainView, first: int, last: int, place: int) -> Iterator[TimerEntry]:
     """Yield the live timers of some heights by height and insertion, all but so many of the first."""
-    begin = _height_of(view, first, last, place) if place else first
+    begin = height_at(view, first, last, place) if place else first
     [before] = view.timer_counts((first, begin))
     rules, views = view.rules(), views_for(view)
     for timer in islice(view.timers(begin, last), place - before, None):
         yield timer_list.live_entry(timer_list.timer_view(timer, view.tier(timer), rules, views))
 
 
-def _height_of(view: ChainView, first: int, last: int, place: int) -> int:
-    """Return the height of the timer at a place among those from a height on; the last height if there are fewer."""
+def height_at(view: ChainView, first: int, last: int, place: int) -> int:
+    """Return the height of the timer at a place among those from a height on; the last height if there are fewer.
+
+    Complexity: O(log n), up to 64 times.
+    """
     low, high = first, last
     while low < high:
         middle = (low + high) // 2
@@ -133,7 +136,7 @@ def _scan(view: ChainView, index: Index, wanted: timer_list.TimerFilter) -> tupl
         page = index.live_timers(replace(wanted, last=last), view.height, 0, SCANNED_MAX)
         found = [entry for entry in _entries(view, page.items) if timer_list.waits_so(entry, wanted.state)]
         return found, len(page.items) < page.total
-    end = _height_of(view, first, last, SCANNED_MAX)
+    end = height_at(view, first, last, SCANNED_MAX)
     return list(timer_list.list_live(view, replace(wanted, last=end))), end < last
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from trailboss.mechanisms.auction.index import AuctionIndex
 from trailboss.mechanisms.auction.selection import AuctionSelection
-from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, IndexedMechanism, Phase
+from trailboss.mechanisms.base import DeliveryPolicy, DueTimers, IndexedMechanism, Phase
 from trailboss.mechanisms.context import AuctionMarket, SelectionContext
 from trailboss.model import calls
 from trailboss.model.configs import MarketKind
@@ -15,10 +15,7 @@ NAME: Final = "auction"
 
 
 class Auction(IndexedMechanism[AuctionIndex]):
-    """The mechanism of the first CIP-1: before the transactions, each timer is settled before the next is decided.
-
-    Spec: CIP-1v1 §3. Decision: D-57, D-60, D-68.
-    """
+    """Before the transactions, each timer is settled before the next. Spec: CIP-1v1 §3. Decision: D-57, D-60, D-68."""
 
     name = NAME
 
@@ -77,7 +74,6 @@ def build_auction(params: ChainParams) -> Auction:
     return Auction(
         DeliveryPolicy(
             phase=Phase.BEFORE_TRANSACTIONS,
-            charging=Charging.IN_TURN,
             examined_max=params.timers.due_examined_max,
             dead_examined_max=params.timers.dead_examined_max,
             joined_max=params.auction.joined_max,

@@ -108,11 +108,7 @@ class LaneIndex(Follower):
     # What it follows
 
     def join(self, timers: Iterable[Timer], fires_of: Callable[[bytes], int]) -> None:
-        """Take in timers, one by one; ``fires_of`` an actor are those within the window. Complexity: O(log n) a timer.
-
-        Raises:
-            InvariantError: If one has joined already.
-        """
+        """Take in timers, with the fires of their actors: O(log n) each. `InvariantError` if one has joined already."""
         joined: list[LaneEntry] = []
         shared: dict[int, Any] = {}  # Many timers have the same heights and limits, and each integer takes memory.
         for timer in timers:
@@ -247,6 +243,9 @@ class LaneIndex(Follower):
         number = bisect_left(groups, key, key=_group_key)
         if number < len(groups) and _group_key(groups[number]) == key:
             return groups[number]
+        # Each timer's record has bytes of its own: the groups of an actor share one address.
+        address = groups[0].actor if groups else address
+        payer = address if payer == address else payer
         group = LaneGroup(actor=address, payer=payer, fees=fees, is_over_cap=is_over_cap)
         groups.insert(number, group)
         return group

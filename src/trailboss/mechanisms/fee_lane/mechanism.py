@@ -5,7 +5,7 @@ Weighing offers by past use is the idea of weighted fair queueing.
 
 from typing import Final
 
-from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, IndexedMechanism, Phase
+from trailboss.mechanisms.base import DeliveryPolicy, DueTimers, IndexedMechanism
 from trailboss.mechanisms.context import LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane.index import LaneIndex
 from trailboss.mechanisms.fee_lane.selection import LaneSelection
@@ -18,10 +18,7 @@ NAME: Final = "lane"
 
 
 class Lane(IndexedMechanism[LaneIndex]):
-    """The mechanism of CIP-1 v3: after the transactions, each timer is settled before the next is decided.
-
-    Spec: CIP-1v3 §3. Decision: D-12, D-39, D-54.
-    """
+    """After the transactions, each timer is settled before the next. Spec: CIP-1v3 §3. Decision: D-12, D-39, D-54."""
 
     name = NAME
 
@@ -55,8 +52,6 @@ def build_lane(params: ChainParams) -> Lane:
     """Return the mechanism with the chain's parameters."""
     return Lane(
         DeliveryPolicy(
-            phase=Phase.AFTER_TRANSACTIONS,
-            charging=Charging.IN_TURN,
             examined_max=params.timers.due_examined_max,
             dead_examined_max=params.timers.dead_examined_max,
             joined_max=params.lane.joined_max,

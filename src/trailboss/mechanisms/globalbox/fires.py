@@ -16,10 +16,7 @@ from trailboss.model.timers import Timer
 
 
 class QueuePosition(NamedTuple):
-    """Where a fire is in the queue; positions sort as fires do, and no two timers share one.
-
-    Spec: CIP-5old §8.2. Decision: D-20, D-61, D-62.
-    """
+    """Where a fire is queued; sorts as fires do, no two alike. Spec: CIP-5old §8.2. Decision: D-20, D-61, D-62."""
 
     standing: int  # negated, so that the greater comes first
     bucket: int  # negated likewise

@@ -19,10 +19,7 @@ class GlobalboxIndex(Follower):
     """Timers that wait to expire, state watches all of them, and height timers that have joined; n counts both."""
 
     def __init__(self, timers: Iterable[Timer]) -> None:
-        """Make an index of all timers; of those whose height comes it knows which must have joined.
-
-        Complexity: O(n log n).
-        """
+        """Make an index of all timers; it knows which of the due ones must have joined. Complexity: O(n log n)."""
         self._tracked: dict[bytes, TrackedTimer] = {}
         self._ready: dict[bytes, TrackedTimer] = {}
         self.watches = WatchIndex()
@@ -52,11 +49,7 @@ class GlobalboxIndex(Follower):
             self.watches.add(tracked)
 
     def join(self, timers: Iterable[Timer], height: int) -> None:
-        """Let timers join in a block of a height. Complexity: O(log n) each.
-
-        Raises:
-            InvariantError: If one has joined already.
-        """
+        """Let timers join in the block of a height, in O(log n) each. `InvariantError` if one has joined already."""
         for timer in timers:
             tracked = self._tracked.get(timer.timer_id)
             if tracked is None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, IndexedMechanism, Phase
+from trailboss.mechanisms.base import DeliveryPolicy, DueTimers, IndexedMechanism
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
 from trailboss.mechanisms.globalbox.selection import GlobalboxSelection
@@ -18,10 +18,7 @@ NAME: Final = "globalbox"
 
 
 class Globalbox(IndexedMechanism[GlobalboxIndex]):
-    """The mechanism of the first draft of CIP-5: after the transactions, each fire is settled before the next.
-
-    Spec: CIP-5old §4. Decision: D-31, D-61, D-65, D-67.
-    """
+    """After transactions, each fire is settled before the next. Spec: CIP-5old §4. Decision: D-31, D-61, D-65, D-67."""
 
     name = NAME
 
@@ -54,10 +51,7 @@ class Globalbox(IndexedMechanism[GlobalboxIndex]):
         return GlobalboxSelection(index, context, self.policy, due=due, shards=self._shards)
 
     def next_end(self) -> int | None:
-        """Return the block after the first expiry; 0 while nothing is remembered.
-
-        Spec: CIP-5old §14. Decision: D-84. Complexity: O(1).
-        """
+        """Return the block after the first expiry; 0 without an index. O(1). Spec: CIP-5old §14. Decision: D-84."""
         if self.index is None:
             return 0
         expiry = self.index.first_expiry()
@@ -67,8 +61,6 @@ class Globalbox(IndexedMechanism[GlobalboxIndex]):
 def build_globalbox(params: ChainParams) -> Globalbox:
     """Return the mechanism with the chain's parameters."""
     policy = DeliveryPolicy(
-        phase=Phase.AFTER_TRANSACTIONS,
-        charging=Charging.IN_TURN,
         examined_max=params.timers.due_examined_max,
         joined_max=params.globalbox.joined_max,
         passed_over_max=params.globalbox.passed_over_max,

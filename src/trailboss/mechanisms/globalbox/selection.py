@@ -65,10 +65,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
             yield self._decide(timer, Verdict.UNFUND, max_cost=cost, available=context.balance_of(timer.fee_payer))
 
     def _enqueue(self) -> Iterator[Decision]:
-        """Insert the block's candidates: timers that are due, and watches that a change has hit.
-
-        Spec: CIP-5old §7, CIP-5old §8.3. Decision: D-65.
-        """
+        """Insert what is due, and watches that a change has hit. Spec: CIP-5old §7, CIP-5old §8.3. Decision: D-65."""
         height, market = self._context.height, self._market
         hits, self._carried = self._index.watches.match(market.modified, market.hits_max, height)
         candidates = [Candidate(market.timer_of(at, timer_id), at) for at, timer_id in self._index.ready()]
@@ -111,10 +108,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
             yield self._decide(timer, verdict, fire, rank=rank, max_cost=cost, available=available)
 
     def _execute(self) -> Iterator[Decision]:
-        """Run entries of the mailbox, the oldest first, up to the first that does not fit what is left of the block.
-
-        Spec: CIP-5old §10. Decision: D-67, D-80.
-        """
+        """Run the oldest entries of the mailbox while they fit. Spec: CIP-5old §10. Decision: D-67, D-80."""
         rank, smallest_gas = 0, 0
         stopped: Stop | None = None
         # Each decision takes the first entry away, so that the next is the first again.

@@ -35,8 +35,7 @@ class TrackedTimer(msgspec.Struct, eq=False, gc=False):
     watch_keys: tuple[bytes, ...]  # prefixes that it watches; empty for a height timer
     position: QueuePosition | None = None  # of its fire in the queue; None if it has none there
     is_delivered: bool = False  # whether the one fire of a height timer has left the queue
-    # Whether its height has come, and the block has let it in; never of one that waits to expire.
-    has_joined: bool = False
+    has_joined: bool = False  # whether its height has come and a block let it in; never if it waits to expire
 
     @property
     def can_expire(self) -> bool:

@@ -1,7 +1,7 @@
 """A chain directory in use: its lock, its tables, and a head that follows every transaction. Decision: D-48."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Self
 
@@ -29,15 +29,15 @@ class ChainDirectory:
         """
         files.make_directory(path)
         files.check_vacant(path)
-        with ExitStack() as closing:
-            closing.callback(DirectoryLock(path).release)
+        with ExitStack() as opened:
+            opened.callback(DirectoryLock(path).release)
             files.check_vacant(path)
             try:
                 _make(path, genesis, durable=durable, map_size=map_size)
             except StorageError:
                 files.remove_unfinished(path)
                 raise
-            return cls(path, closing, durable=durable, map_size=map_size)
+            return cls(path, opened, durable=durable, map_size=map_size)
 
     @classmethod
     def open(cls, path: Path, *, durable: bool, map_size: int) -> Self:
@@ -47,15 +47,15 @@ class ChainDirectory:
             StorageError: If there is no chain, it is in use, of another format, damaged, truncated or behind its head.
         """
         files.check_present(path)
-        with ExitStack() as closing:
+        with ExitStack() as opened:
             lock = DirectoryLock(path)
-            closing.callback(lock.release)
-            return cls(path, closing, durable=durable, map_size=map_size, is_writable=lock.is_writable)
+            opened.callback(lock.release)
+            return cls(path, opened, durable=durable, map_size=map_size, is_writable=lock.is_writable)
 
     def __init__(
-        self, path: Path, closing: ExitStack, *, durable: bool, map_size: int, is_writable: bool = True
+        self, path: Path, opened: ExitStack, *, durable: bool, map_size: int, is_writable: bool = True
     ) -> None:
-        """Open the files of a directory; use `create` or `open`. If that succeeds, ``closing`` is taken over."""
+        """Open the files of a directory; use `create` or `open`. If that succeeds, ``opened`` is taken over."""
         self.path = path
         self._is_writable = is_writable
         self._clean = files.is_clean(path)
@@ -64,7 +64,7 @@ class ChainDirectory:
         self.tables = Tables(
             path.joinpath(files.TABLES_NAME), map_size=map_size, durable=durable, is_writable=is_writable
         )
-        closing.callback(self.tables.close)
+        opened.callback(self.tables.close)
         self.genesis = load_genesis(self.tables)
         self.marker = load_marker(self.tables)
         files.check_head(path.joinpath(files.HEAD_NAME), _head(self.marker), tables_are_clean=self._clean)
@@ -72,10 +72,10 @@ class ChainDirectory:
             check_rest(self.tables)
         if is_writable:
             self._head = HeadFile(path.joinpath(files.HEAD_NAME))
-            closing.callback(self._head.close)
+            opened.callback(self._head.close)
             self._head.reset(_head(self.marker))
         self._refusal: str | None = None
-        self._closing = closing.pop_all()
+        self._closing = opened.pop_all()
 
     def write(self, action: Callable[[Transaction], Marker]) -> None:
         """Run ``action`` in one transaction; it writes and returns the marker. See `Tables.write`.
@@ -126,18 +126,12 @@ def _make(path: Path, genesis: bytes, *, durable: bool, map_size: int) -> None:
     unfinished = path.joinpath(files.UNFINISHED_NAME)
     with files.explained(unfinished):
         unfinished.unlink(missing_ok=True)
-    tables = Tables(unfinished, map_size=map_size, durable=durable, create=True)
-    try:
+    with closing(Tables(unfinished, map_size=map_size, durable=durable, create=True)) as tables:
         marker = initialize(tables, genesis)
-    finally:
-        tables.close()
-    head = HeadFile(path.joinpath(files.HEAD_NAME))
-    try:
+    with closing(HeadFile(path.joinpath(files.HEAD_NAME))) as head:
         head.reset(_head(marker))
         if durable:
             head.make_durable()
-    finally:
-        head.close()
     with files.explained(path):
         unfinished.rename(path.joinpath(files.TABLES_NAME))
     if durable:

@@ -73,11 +73,7 @@ def make_directory(directory: Path) -> None:
 
 
 def check_vacant(directory: Path) -> None:
-    """Check that a directory holds nothing but the remains of an unfinished creation.
-
-    Raises:
-        StorageError: If it holds a chain or anything else.
-    """
+    """Check that a directory holds at most an unfinished creation. `StorageError` if anything else is there."""
     with explained(directory):
         names = sorted(entry.name for entry in directory.iterdir())
     if TABLES_NAME in names:

@@ -19,8 +19,7 @@ class JournalRow(Struct, frozen=True, array_like=True, gc=False):
 
     height: int  # height of the block
     root_before: bytes  # state root before it
-    # Full key, previous value and new value of everything it changed; None for none.
-    changes: list[tuple[bytes, bytes | None, bytes | None]]
+    changes: list[tuple[bytes, bytes | None, bytes | None]]  # full key, value before and after; None for none
 
     def undo(self) -> Undo:
         """Return what reverts the block."""

@@ -39,11 +39,7 @@ def put_marker(tables: Tables, transaction: Transaction, marker: Marker) -> Mark
 
 
 def load_genesis(tables: Tables) -> bytes:
-    """Return the chain's genesis, after checking the version of the tables.
-
-    Raises:
-        StorageError: If they have another version, or the record is missing or damaged.
-    """
+    """Return the chain's genesis. `StorageError` if the tables have another version, or it is missing or damaged."""
     version = _meta(tables, _FORMAT_KEY)
     if version != str(FORMAT).encode():
         what = f"the tables have format {version.decode('ascii', 'replace')}, and this program reads format {FORMAT}"

@@ -201,11 +201,7 @@ class DiskStore(Store):
             self._pending_timers.clear()
 
     def record_at(self, height: int) -> tuple[int, bytes]:
-        """Return height and content of the last sealed block record at or below ``height``.
-
-        Raises:
-            StorageError: If there is none, or it is damaged.
-        """
+        """Return height and content of the last sealed record up to a height. `StorageError` if none, or damaged."""
         found = self._tables.record_to(BLOCKS, height_key(height))
         if found is None:
             raise StorageError(self._tables.path, f"there is no block record at or below {height}", files.RESTORE)

@@ -14,16 +14,8 @@ import msgspec
 
 from trailboss.primitives.errors import ProofError
 from trailboss.primitives.units import U64_MAX
-from trailboss.state.digests import (
-    DIGEST_WIDTH,
-    EMPTY_DIGEST,
-    FAN_OUT,
-    INTERIOR_TAG,
-    PAGE_CAPACITY,
-    PAGE_TAG,
-    nibble_at,
-    prefix_of,
-)
+from trailboss.state import digests
+from trailboss.state.digests import DIGEST_WIDTH, EMPTY_DIGEST, FAN_OUT, INTERIOR_TAG, PAGE_CAPACITY, PAGE_TAG
 from trailboss.state.proofs.subjects import KeyRange
 
 _ALL_PRESENT: Final = 2**FAN_OUT - 1
@@ -61,11 +53,11 @@ class _Folded(NamedTuple):
 
 def shown_slots(prefix: bytes, prefix_length: int, keys: KeyRange) -> range:
     """Return the nibbles under which keys of a range could be, for an interior node with this packed prefix."""
-    low, high = prefix_of(keys.low, prefix_length), prefix_of(keys.high, prefix_length)
+    low, high = digests.prefix_of(keys.low, prefix_length), digests.prefix_of(keys.high, prefix_length)
     if low > prefix or high < prefix:
         return range(0)
-    first = nibble_at(keys.low, prefix_length) if low == prefix else 0
-    last = nibble_at(keys.high, prefix_length) if high == prefix else FAN_OUT - 1
+    first = digests.nibble_at(keys.low, prefix_length) if low == prefix else 0
+    last = digests.nibble_at(keys.high, prefix_length) if high == prefix else FAN_OUT - 1
     return range(first, last + 1)
 
 
@@ -154,7 +146,7 @@ def _check_interior(node: ShownInterior, key_width: int) -> None:
     if not 0 <= node.prefix_length < 2 * key_width:
         raise ProofError(f"a prefix of {node.prefix_length} nibbles leaves none of a key of {key_width} bytes")
     width = (node.prefix_length + 1) // 2
-    if len(node.prefix) != width or prefix_of(node.prefix, node.prefix_length) != node.prefix:
+    if len(node.prefix) != width or digests.prefix_of(node.prefix, node.prefix_length) != node.prefix:
         raise ProofError(f"the prefix {node.prefix.hex():.80} is not {node.prefix_length} nibbles")
     if not PAGE_CAPACITY < node.count <= U64_MAX:
         raise ProofError(f"an interior node of {node.count} keys is not above {PAGE_CAPACITY}, within 64 bits")
@@ -169,5 +161,5 @@ def _check_child(node: ShownInterior, slot: int, child: _Folded) -> None:
     if child.prefix_length <= length:
         raise ProofError(f"the child under nibble {slot} shares {child.prefix_length} nibbles, its parent {length}")
     for bound in (child.least, child.greatest):
-        if prefix_of(bound, length) != beginning or nibble_at(bound, length) != slot:
+        if digests.prefix_of(bound, length) != beginning or digests.nibble_at(bound, length) != slot:
             raise ProofError(f"the child under nibble {slot} holds keys that begin with {bound.hex()}")

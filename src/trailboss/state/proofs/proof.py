@@ -29,7 +29,8 @@ from trailboss.state.proofs.subjects import Subject, subject_range
 
 PROOF_VERSION: Final = 1
 
-_KINDS: Final = (*get_args(Subject), *get_args(ShownNode))
+_KINDS: Final = {kind.__struct_config__.tag: kind for kind in (*get_args(Subject), *get_args(ShownNode))}
+"""Nested records by what a document names as their kind."""
 
 
 class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -80,17 +81,13 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     def to_json(self) -> dict[str, Any]:
         """Return the proof as a JSON object: fields by name, records with their ``kind``, bytes as ``0x`` text."""
-        return to_document(self)
+        return _document(self)
 
     @classmethod
     def from_json(cls, document: object) -> Self:
-        """Read a proof from a JSON object, as ``json.loads`` returns it, without verifying it.
-
-        Raises:
-            ProofError: If the object is not a proof as `to_json` writes it.
-        """
+        """Read a proof from a JSON object, unverified. `ProofError` if it is no proof as `to_json` writes it."""
         try:
-            proof = msgspec.convert(from_document(document, cls, _KINDS), type=cls, builtin_types=(bytes,))
+            proof = msgspec.convert(_positional(document, cls), type=cls, builtin_types=(bytes,))
             # An integer of more than 64 bits has no encoding.
             proof.to_bytes()
         except (ValueError, OverflowError, RecursionError, Rejection) as error:
@@ -127,25 +124,11 @@ _KIND: Final = "kind"
 _HEX: Final = "0x"
 
 
-def to_document(record: msgspec.Struct) -> dict[str, Any]:
+def _document(record: msgspec.Struct) -> dict[str, Any]:
     """Return a record as a JSON object; a tagged one names its tag as its ``kind``."""
     tag = type(record).__struct_config__.tag
     kind = {} if tag is None else {_KIND: tag}
     return kind | {name: _show(getattr(record, name)) for name in record.__struct_fields__}
-
-
-def from_document(document: object, expected: type[msgspec.Struct], kinds: Sequence[type[msgspec.Struct]]) -> Any:
-    """Return the positional form of a JSON object as ``json.loads`` returns it, for ``msgspec.convert`` to check.
-
-    ``expected`` is the whole document's record; ``kinds`` are the nested records with a ``kind``.
-
-    Raises:
-        ValueError: If it is not an object, a ``kind`` is unknown, a field is missing, or text is not hexadecimal.
-        RecursionError: If it is nested too deep.
-    """
-    if not isinstance(document, dict):
-        raise ValueError("expected an object")
-    return _positional(document, expected, {each.__struct_config__.tag: each for each in kinds})
 
 
 def _show(value: object) -> Any:
@@ -153,26 +136,29 @@ def _show(value: object) -> Any:
         return _HEX + value.hex()
     if isinstance(value, tuple):
         return [_show(each) for each in value]
-    return to_document(value) if isinstance(value, msgspec.Struct) else value
+    return _document(value) if isinstance(value, msgspec.Struct) else value
 
 
-def _read(value: object, kinds: dict[Any, type[msgspec.Struct]]) -> Any:
+def _read(value: object) -> Any:
     if isinstance(value, str):
         if not value.startswith(_HEX):
             raise ValueError(f"{value!r:.80} does not begin with {_HEX}")
         return bytes.fromhex(value.removeprefix(_HEX))
     if isinstance(value, list):
-        return [_read(each, kinds) for each in value]
+        return [_read(each) for each in value]
     if not isinstance(value, dict):
         return value
     kind = value.get(_KIND)
-    if not isinstance(kind, str) or kind not in kinds:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"unknown kind {kind!r:.80}")
-    return [kind, *_positional(value, kinds[kind], kinds)]
+    return [kind, *_positional(value, _KINDS[kind])]
 
 
-def _positional(members: dict[Any, Any], record: type[msgspec.Struct], kinds: dict[Any, type[msgspec.Struct]]) -> Any:
+def _positional(members: object, record: type[msgspec.Struct]) -> list[Any]:
+    """Return the positional form of a JSON object as ``json.loads`` returns it, for ``msgspec.convert`` to check."""
+    if not isinstance(members, dict):
+        raise ValueError("expected an object")
     for name in record.__struct_fields__:
         if name not in members:
             raise ValueError(f"the field {name} is missing")
-    return [_read(members[name], kinds) for name in record.__struct_fields__]
+    return [_read(members[name]) for name in record.__struct_fields__]

@@ -225,10 +225,7 @@ def explain_timer(
 
 
 def find_waiting(chain: ChainReader, timer: WaitingTimer, last: int) -> Waiting:
-    """Return the blocks in which a due timer waited, up to a height, where blocks record that.
-
-    Complexity: O(blocks gone through), at most ``BLOCKS_MAX``.
-    """
+    """Return where a due timer waited up to a height, if blocks record that: O(blocks), at most ``BLOCKS_MAX``."""
     rules, views = chain.rules(), views_for(chain)
     heights = waiting_heights(chain, timer.height, last)
     if not heights or views.wait_reader is None:

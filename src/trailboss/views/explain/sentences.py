@@ -84,9 +84,6 @@ def _fields(event: Event, shown: Shown) -> str:
     return ", ".join(f"{name} {shown(value)}" for name, value in event.data.items() if name != "timer_id")
 
 
-# A timer is scheduled
-
-
 def _scheduled(it: Occurrence) -> str:
     facts = it.facts
     when, last = f"for height {facts['height']}", f"expires after {facts['expires_at']}"
@@ -139,9 +136,6 @@ def _payer(event: Event, shown: Shown) -> str:
     return "" if payer == event.emitter else f", paid by {shown(payer)}"
 
 
-# A timer fires
-
-
 def _fired(it: Occurrence) -> str:
     facts, record, how = it.facts, it.block.decisions, "fired"
     if it.receipt is not None and it.receipt.error is not None:
@@ -182,9 +176,6 @@ def _fired_short(event: Event, shown: Shown) -> str:
     return f"{how}{used}, {format_cby(facts['fee_paid'])} CBY{tip}{_payer(event, shown)}"
 
 
-# A timer waits or ends
-
-
 def _deferred(it: Occurrence) -> str:
     facts = it.facts
     why = DEFERRALS.get(facts["reason"], TO_BE_REMOVED).format_map(facts)
@@ -212,9 +203,6 @@ def _unfunded_short(event: Event, _: Shown) -> str:
 
 def _extended(by: str, it: Occurrence) -> str:
     return f"extended by {by}: may now fire up to height {it.facts['expires_at']}"
-
-
-# Agents, parameters, money
 
 
 def _fallback(it: Occurrence) -> str:

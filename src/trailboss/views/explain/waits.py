@@ -46,8 +46,7 @@ class WaitingTimer(Struct, frozen=True, kw_only=True):
     gas_limit: int  # as scheduled
     frozen: tuple[int, int] | None  # its max_fee and priority per cycle, if they were fixed when it was scheduled
     asked_until: int  # last height at which its actor's agent may have been asked; 0 if it never was
-    # (height, expires_at): from which block on it could fire up to which height, ascending.
-    expiries: tuple[tuple[int, int], ...]
+    expiries: tuple[tuple[int, int], ...]  # (height, expires_at): from which block on it could fire how long, ascending
 
     def expires_at(self, height: int) -> int:
         """Return the last height at which it could fire, as it stood in a block."""
@@ -225,9 +224,6 @@ def _rank_words(waits: Sequence[Wait]) -> str:
     least, most = decimal_text(min(priorities)), decimal_text(max(priorities))
     last = f"the last to fire had a priority of {least if least == most else f'{least} to {most}'}"
     return f" ({'; '.join(filter(None, (words, f'tip {span_words(wait.tip for wait in waits)}, {last}')))})"
-
-
-# Bids
 
 
 class AskedBid(Struct, frozen=True, kw_only=True):

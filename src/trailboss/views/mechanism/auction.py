@@ -58,10 +58,6 @@ def _timer_cells(entry: TimerEntry) -> tuple[base.Value, ...]:
     return *base.fee_cells(entry), *own
 
 
-def _is_late(entry: TimerEntry | TimerView) -> bool:
-    return entry.auction is not None and entry.auction.is_late
-
-
 def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
     found = live.auction
     if found is None:
@@ -134,9 +130,6 @@ def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Out
 
 def _timer_details(timer: Timer, now: int) -> dict[str, AuctionTimer]:
     return {"auction": auction_timer(timer, timer.terms, now)} if isinstance(timer.terms, AuctionTerms) else {}
-
-
-# Waiting
 
 
 class _BidHistory:
@@ -252,7 +245,7 @@ VIEWS: Final = base.MechanismViews(
     timer_cells=_timer_cells,
     timer_states={
         "priced-out": base.TimerState("priced out", lambda entry: entry.priced_out),
-        "late": base.TimerState("late", _is_late),
+        "late": base.TimerState("late", lambda entry: entry.auction is not None and entry.auction.is_late),
     },
     timer_facts=_timer_facts,
     decision_columns=DECISION_COLUMNS,

@@ -79,11 +79,7 @@ class AuctionStatus(Struct, frozen=True, kw_only=True):
 
 
 def auction_of(chain: ChainReader) -> AuctionView:
-    """Return the auction's epoch and the weights of its actors. Spec: CIP-1v1 §3. Complexity: O(accounts).
-
-    Raises:
-        Rejection: ``NOT_FOUND`` if the chain has no auction.
-    """
+    """Return the auction's epoch and weights; `Rejection` ``NOT_FOUND`` without one. O(accounts). Spec: CIP-1v1 §3."""
     rules = chain.rules()
     if rules.market.kind is not MarketKind.AUCTION:
         raise Rejection(RejectionReason.NOT_FOUND, "this chain has no auction: another mechanism was chosen for it")

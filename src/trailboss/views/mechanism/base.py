@@ -112,8 +112,7 @@ class Sentence(Struct, frozen=True):
     """What an event of the protocol says."""
 
     short: Callable[[Event, Shown], str]  # in a table of events, beside its name and its timer
-    # In the life of its timer; None for an event that is about no timer.
-    long: Callable[[Occurrence], str] | None = None
+    long: Callable[[Occurrence], str] | None = None  # in the life of its timer; None if it is about no timer
     kind: StepKind = StepKind.PLAIN  # what it means for its timer; `StepKind.RAN` stands for a fire that reverted too
 
 
@@ -241,8 +240,7 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
     gives_way: bool = False  # whether the timer lane can follow it
     timer_columns: tuple[Column, ...] = ()  # columns of a list of timers beyond those of every mechanism
     timer_cells: Callable[[TimerEntry], tuple[Value, ...]] = lambda _: ()  # the cells of these columns
-    # States of live timers beyond those of every mechanism, by the name in a filter.
-    timer_states: Mapping[str, TimerState] = {}
+    timer_states: Mapping[str, TimerState] = {}  # states of live timers that only it has, by the name in a filter
     timer_facts: Callable[[TimerView], Iterable[Fact]] = lambda _: ()  # what a live timer's page says beyond that
     decision_columns: tuple[Column, ...]  # columns of a block's due timers
     decision_cells: Callable[[DecisionRow], tuple[Value, ...]]  # the cells of these columns
@@ -258,14 +256,12 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
     ranks_by_priority: bool = False  # whether tip × W ranks timers
     frozen_fees: str = FROZEN_FEES  # what fees are called that come from the timer itself
     default_fees: str = DEFAULT_FEES  # what fees are called that neither the timer nor an agent states
-    # What a timer's max_fee_per_cycle must reach for the timer to be ranked; 0 where none is priced out.
-    fee_floor: Callable[[Rules], int] = lambda _: 0
+    fee_floor: Callable[[Rules], int] = lambda _: 0  # least max_fee_per_cycle that is ranked; 0 for any
     # Whether the mechanism sets a timer aside for its gas limit.
     is_over_cap: Callable[[Rules, Timer], bool] = lambda _rules, _timer: False
     # Fields of `TimerView` that only this mechanism fills, after a block.
     timer_details: Callable[[Timer, int], Mapping[str, Any]] = lambda _timer, _now: {}
-    # Whether a timer waits for a change of state and not for a height.
-    is_watch: Callable[[Timer], bool] = lambda _: False
+    is_watch: Callable[[Timer], bool] = lambda _: False  # whether a timer waits for a change of state, not for a height
     is_paid: Callable[[Timer], bool] = lambda _: False  # whether the next fire of a timer has been paid for
     # A timer with the handler, payload and gas limit of its next fire.
     next_fire: Callable[[Rules, Timer], Timer] = lambda _, timer: timer
@@ -273,15 +269,13 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
     # First height at which blocks record that a timer waits, by the height at which it is due; None if they do
     # not.
     waits_from: Callable[[Rules, int], int | None] = lambda _rules, _due: None
-    # Returns what reads how a timer waited in one block after the other.
-    wait_reader: Callable[[Rules, WaitingTimer], WaitReader] | None = None
+    wait_reader: Callable[[Rules, WaitingTimer], WaitReader] | None = None  # reads a timer's waits, block by block
     asks_agents: bool = False  # whether each block asks the agents of due timers
     # Whether a live timer fires at its height if it has not expired and can be paid for.
     can_fire: Callable[[Timer], bool] = lambda _: True
     # What a timer tips per cycle at a cycle basefee and a lane basefee; None if it is priced out.
     tip_at: Callable[[Rules, Timer, int, int], int | None] = lambda *_: 0
-    # What a runway over some timers does not say.
-    runway_notes: Callable[[Rules, Sequence[Timer]], Iterable[str]] = lambda *_: ()
+    runway_notes: Callable[[Rules, Sequence[Timer]], Iterable[str]] = lambda *_: ()  # what a runway leaves unsaid
     quoting: Quoting | None = None  # what a quote asks; None where a fire costs what is bid for it
     status_field: str  # field of `ChainStatus` and `MechanismView` that holds its status
     status_facts: Callable[[Any], Iterable[Fact]]  # what that status says

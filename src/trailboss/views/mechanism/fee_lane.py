@@ -122,9 +122,6 @@ def _next_fire(rules: Rules, timer: Timer) -> Timer:
     return replace(timer, gas_limit=Cycles(gas_limit))
 
 
-# Waiting
-
-
 def _wait_reader(rules: Rules, timer: waits.WaitingTimer) -> waits.WaitReader:
     gas_limit = lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
     return lambda block, record: _wait(timer, gas_limit, block.height, record)
@@ -164,9 +161,6 @@ def _derived(
     if max_fee is None:
         return waits.AGENT_OFFER
     return DeferralReason.PRICED_OUT if max_fee < record.lane_basefee else DeferralReason.OUTRANKED
-
-
-# Quotes and runways
 
 
 def _starting_basefee(rules: Rules) -> int:
@@ -214,7 +208,10 @@ def _why_not(recent: RecentBlock, offer: Offer) -> DeferralReason | None:
 
 
 def _lane_left(record: DecisionRecord, effective_priority: int) -> int:
-    """Return the cycles that a block of the lane had left for a timer of that effective priority, at its turn."""
+    """Return the cycles that a block of the lane had left for a timer of that effective priority, at its turn.
+
+    Fires with an equal priority come before it, as ids are not known beforehand.
+    """
     ranked = [timer for timer in record.decided if timer.rank]
     if not any(timer.effective_priority < effective_priority for timer in ranked):
         # Its turn comes after all that are named, and after those that the record has no room for.

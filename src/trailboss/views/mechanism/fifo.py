@@ -47,9 +47,6 @@ def _outlook(chain: ChainReader, timer: Timer, trial: base.Trial | None) -> base
     return base.Outlook(base.OutlookKind.RUNS, f"{fires} at height {when} as things stand: {money.words}{waits}")
 
 
-# Quotes
-
-
 def _priority(_: Rules, tip: int | None) -> int:
     if tip is None:
         return 0

@@ -19,16 +19,8 @@ from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Price, format_cby
 from trailboss.views.mechanism import base
-from trailboss.views.mechanism.globalbox_records import (
-    FireView,
-    GlobalboxStatus,
-    MailboxView,
-    bid_words,
-    globalbox_of,
-    globalbox_timer,
-    key_words,
-    mailbox_of,
-)
+from trailboss.views.mechanism import globalbox_records as records
+from trailboss.views.mechanism.globalbox_records import bid_words, key_words
 from trailboss.views.records import BID_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 from trailboss.views.text import counted
 
@@ -51,14 +43,17 @@ DECISION_COLUMNS: Final = (
     base.TIP,
     *base.LIMITS,
 )
-QUEUE_COLUMNS: Final = (
-    base.Column("place", "place", base.ValueKind.NUMBER),
+FIRE_COLUMNS: Final = (  # of a fire, wherever it waits
     base.TIMER,
     FIRE,
-    base.Column("target", "target", base.ValueKind.ADDRESS),
+    replace(base.TARGET, extra=False),
     BECAUSE,
     base.Column("bid", "bid", base.ValueKind.NUMBER),
-    base.Column("gas_limit", "gas limit", base.ValueKind.NUMBER),
+    base.LIMITS[0],
+)
+QUEUE_COLUMNS: Final = (
+    base.Column("place", "place", base.ValueKind.NUMBER),
+    *FIRE_COLUMNS,
     base.Column("ahead_of_target", "ahead for the target", base.ValueKind.NUMBER, extra=True),
     base.Column("since", "since", base.ValueKind.HEIGHT, extra=True),
     base.Column("bucket", "bucket", base.ValueKind.NUMBER, extra=True),
@@ -66,12 +61,7 @@ QUEUE_COLUMNS: Final = (
 )
 MAILBOX_COLUMNS: Final = (
     base.Column("deliver_seq", "deliver seq", base.ValueKind.NUMBER),
-    base.TIMER,
-    FIRE,
-    base.Column("target", "target", base.ValueKind.ADDRESS),
-    BECAUSE,
-    base.Column("bid", "bid", base.ValueKind.NUMBER),
-    base.Column("gas_limit", "gas limit", base.ValueKind.NUMBER),
+    *FIRE_COLUMNS,
     base.Column("reserved", "reserved CBY", base.ValueKind.MONEY),
     base.Column("since", "since", base.ValueKind.HEIGHT, extra=True),
     OWNER,
@@ -79,7 +69,7 @@ MAILBOX_COLUMNS: Final = (
 )
 
 
-def queue_table(fires: Iterable[FireView]) -> base.Table:
+def queue_table(fires: Iterable[records.FireView]) -> base.Table:
     """Return queued fires as a table."""
     rows = [
         (
@@ -101,7 +91,7 @@ def queue_table(fires: Iterable[FireView]) -> base.Table:
     return base.Table("queue", "Globalbox: the queue of fires", QUEUE_COLUMNS, rows, empty)
 
 
-def mailbox_table(entries: Iterable[MailboxView]) -> base.Table:
+def mailbox_table(entries: Iterable[records.MailboxView]) -> base.Table:
     """Return entries of the mailbox as a table."""
     rows = [
         (
@@ -128,7 +118,7 @@ def _because(due_height: int | None, keys: int) -> str:
 
 
 def _tables(chain: ChainReader) -> tuple[base.Table, ...]:
-    return queue_table(globalbox_of(chain)), mailbox_table(mailbox_of(chain))
+    return queue_table(records.globalbox_of(chain)), mailbox_table(records.mailbox_of(chain))
 
 
 def _timer_cells(entry: TimerEntry) -> tuple[base.Value, ...]:
@@ -185,15 +175,12 @@ def _decision_sentences(record: DecisionRecord) -> Iterator[str]:
         yield f"{record.carried:,} modified {verb} carried over: they hit more watches than one block queues"
 
 
-def _status_facts(found: GlobalboxStatus) -> Iterator[base.Fact]:
+def _status_facts(found: records.GlobalboxStatus) -> Iterator[base.Fact]:
     epoch = f"{found.governance_epoch:,}, the next one begins at height {found.next_governance_epoch_at}"
     yield base.Fact("queued", "queued", counted(found.queued, "fire"))
     yield base.Fact("mailbox", "mailbox", f"{found.mailbox:,} waiting, the next delivery is {found.next_deliver_seq:,}")
     yield base.Fact("remembered", "remembered", counted(found.ended_remembered, "ended timer"))
     yield base.Fact("governance_epoch", "governance epoch", epoch)
-
-
-# What comes next
 
 
 def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Outlook:
@@ -203,7 +190,7 @@ def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Out
     """
     terms, rules, parts, kind = terms_of(timer, GlobalboxTerms), chain.rules(), [], base.OutlookKind.RUNS
     if terms.in_mailbox:
-        parts.append(_in_mailbox(rules, timer, mailbox_of(chain)))
+        parts.append(_in_mailbox(rules, timer, records.mailbox_of(chain)))
     if terms.fire is not None:
         parts.append(_in_queue(chain, rules, timer, terms.fire))
     if not parts:
@@ -217,7 +204,7 @@ def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Out
     return base.Outlook(kind, "; ".join(parts))
 
 
-def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[MailboxView]) -> str:
+def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[records.MailboxView]) -> str:
     own = [entry.deliver_seq for entry in entries if entry.timer_id == timer.timer_id]
     ahead = [entry for entry in entries if entry.deliver_seq < own[0]]
     cycles = sum(entry.gas_limit for entry in ahead)
@@ -230,7 +217,7 @@ def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[MailboxView]) -> s
 
 
 def _in_queue(chain: ChainReader, rules: Rules, timer: Timer, fire: QueuedFire) -> str:
-    views, box = globalbox_of(chain), rules.params.globalbox
+    views, box = records.globalbox_of(chain), rules.params.globalbox
     own = next(view for view in views if view.timer_id == timer.timer_id)
     blocks = max(-(-own.place // box.max_fires_per_block), own.ahead_of_target // box.max_fires_per_target + 1)
     hit = f", hit by a change of {', '.join(map(key_words, fire.matched_keys))}" if fire.matched_keys else ""
@@ -292,9 +279,6 @@ def _runway_notes(_: Rules, timers: Sequence[Timer]) -> Iterator[str]:
     watches = sum(not _can_fire(timer) for timer in timers)
     if watches:
         yield f"{watches} of its timers watch the state: when a change hits them is not foreseen, so they are left out"
-
-
-# Sentences
 
 
 def _queued(it: base.Occurrence) -> str:
@@ -381,7 +365,7 @@ VIEWS: Final = base.MechanismViews(
     outranked=lambda _: "in Globalbox, as one block moves only a limited number of its fires to the mailbox",
     frozen_fees=BID_FEES,
     default_fees=BID_FEES,
-    timer_details=lambda timer, _: {"globalbox": globalbox_timer(timer, terms_of(timer, GlobalboxTerms))},
+    timer_details=lambda timer, _: {"globalbox": records.globalbox_timer(timer, terms_of(timer, GlobalboxTerms))},
     is_watch=_is_watch,
     is_paid=is_executing,
     next_fire=_next_fire,

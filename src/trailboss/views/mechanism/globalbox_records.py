@@ -11,14 +11,7 @@ from trailboss.execution.globalbox.records import find_ended, mailbox_entries
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms.globalbox.fires import position_of
 from trailboss.model.configs import MarketKind, amount_of
-from trailboss.model.globalbox import (
-    FRACTION_BITS,
-    GlobalboxState,
-    MailboxEntry,
-    TimerStatus,
-    bid_of,
-    standing_of,
-)
+from trailboss.model.globalbox import FRACTION_BITS, GlobalboxState, MailboxEntry, TimerStatus, bid_of, standing_of
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from trailboss.api.stream import Streams
 from trailboss.chain import Chain
 from trailboss.index import Index
 from trailboss.model.blocks import Block
@@ -64,6 +65,15 @@ class Broadcasts:
     def mine(self, blocks: int = 1) -> None:
         """Build blocks, of which nobody hears yet."""
         self.local.mine(blocks)
+
+    def grow(self, blocks: int = 1) -> None:
+        """Build blocks, and let the feed hear of them."""
+        self.mine(blocks)
+        self.publish()
+
+    def streams(self, **limits: int) -> Streams:
+        """Return the streams of the feed."""
+        return Streams(self.feed, self.index, self.metrics, **limits)
 
     def vary(self) -> None:
         """Build a block that no other branch has."""
@@ -143,6 +153,14 @@ class Believer:
             height = told.data["block_height"]
             assert height == max(self.blocks), f"an event of block {height} comes after block {max(self.blocks)}"
             self.blocks[height][1].append((told.data["name"], told.data["raw"]))
+
+
+def believed(text: str) -> dict[int, tuple[str, list[tuple[str, str]]]]:
+    """Return the blocks that a believer of a stream's text believes in."""
+    believer = Believer()
+    for each in read_told(text):
+        believer.hear(each)
+    return believer.blocks
 
 
 def truth_of(blocks: list[Block]) -> dict[int, tuple[str, list[tuple[str, str]]]]:

@@ -1,7 +1,7 @@
 """One reader of the stream: the past, then the present, without a gap or a repeat, whatever the chain does."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.event_loop import on_loop
 from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Believer, Broadcasts, read_told, truth_of
 from trailboss.api import sse, stream
 from trailboss.api.errors import HttpError, HttpReason
@@ -80,144 +81,56 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.0005)
 
 
-def run(test: Callable[[], Awaitable[Any]]) -> Any:
-    """Run a test on an event loop of its own, with workers that end with it."""
-
-    async def begin() -> Any:
-        return await asyncio.wait_for(test(), 60)
-
-    return asyncio.run(begin())
+@pytest.fixture
+def world() -> Iterator[Broadcasts]:
+    with Broadcasts() as world:
+        yield world
 
 
-def test_reader_is_told_past_and_present_when_he_begins_in_the_past() -> None:
-    """Every block from there on, once, in order."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            world.mine(7)
-            world.publish()
-            streams = Streams(world.feed, world.index, world.metrics)
-            async with reading(streams, StreamFilter(), Position(3), 3) as (client, _):
-                await until(lambda: "id: 7.0" in client.text)
-                world.mine(2)
-                world.publish()
-                world.vary()
-                world.publish()
-                await until(lambda: "id: 10.0" in client.text)
-                believer = Believer()
-                for each in read_told(client.text):
-                    believer.hear(each)
-                assert believer.blocks == truth_of(world.chain.blocks[3:])
-                assert client.text.startswith("retry: 2000\n\n")
-
-    run(test)
-
-
-def test_reader_is_told_of_the_next_block_first_when_he_names_no_height() -> None:
-    """Nothing of the past."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            world.mine(3)
-            world.publish()
-            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter()) as (client, _):
-                world.mine()
-                world.publish()
-                await until(lambda: "event: block" in client.text)
-                assert [each.data["height"] for each in read_told(client.text)] == [4]
-
-    run(test)
-
-
-def test_reader_waits_when_he_begins_in_the_future() -> None:
+@on_loop
+async def test_reader_waits_when_he_begins_in_the_future(world: Broadcasts) -> None:
     """What is below does not concern him, also after the chain went back."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(5), 5) as (
-                client,
-                _,
-            ):
-                await until(lambda: client.sent != [] and len(world.feed) == 1)
-                world.mine(4)
-                world.publish()
-                world.reorg(2)
-                world.vary()
-                world.publish()
-                world.mine(3)
-                world.publish()
-                await until(lambda: "id: 6.0" in client.text)
-                told = read_told(client.text)
-                assert [(each.kind, each.data["height"]) for each in told] == [("reorg", 2), ("block", 5), ("block", 6)]
-
-    run(test)
+    async with reading(world.streams(), StreamFilter(), Position(5), 5) as (client, _):
+        await until(lambda: client.sent != [] and len(world.feed) == 1)
+        world.grow(4)
+        world.reorg(2)
+        world.vary()
+        world.publish()
+        world.grow(3)
+        await until(lambda: "id: 6.0" in client.text)
+        told = read_told(client.text)
+        assert [(each.kind, each.data["height"]) for each in told] == [("reorg", 2), ("block", 5), ("block", 6)]
 
 
 @pytest.mark.parametrize(("since", "fork"), [(0, 2), (5, 2)])
-def test_reader_is_told_how_far_the_chain_went_back_when_he_comes_back(since: int, fork: int) -> None:
+@on_loop
+async def test_reader_is_told_how_far_the_chain_went_back_when_he_comes_back(
+    world: Broadcasts, since: int, fork: int
+) -> None:
     """The blocks he knew are gone; he gets those in their place, but none below the height he asked for."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            world.vary()
-            world.mine(5)
-            world.publish()
-            mark = f"6.0.{world.chain.head.hash[:8].hex()}"
-            world.reorg(4)
-            world.publish()
-            world.vary()
-            world.mine(5)
-            world.publish()
-            async with reading(
-                Streams(world.feed, world.index, world.metrics), StreamFilter(), Position.after_mark(mark), since
-            ) as (client, _):
-                await until(lambda: "id: 8.0" in client.text)
-                first, *blocks = read_told(client.text)
-                assert (first.kind, first.data, first.mark) == ("reorg", {"height": fork}, None)
-                assert [each.data["height"] for each in blocks] == list(range(max(fork + 1, since), 9))
-
-    run(test)
+    world.vary()
+    world.grow(5)
+    mark = f"6.0.{world.chain.head.hash[:8].hex()}"
+    world.reorg(4)
+    world.publish()
+    world.vary()
+    world.grow(5)
+    async with reading(world.streams(), StreamFilter(), Position.after_mark(mark), since) as (client, _):
+        await until(lambda: "id: 8.0" in client.text)
+        first, *blocks = read_told(client.text)
+        assert (first.kind, first.data, first.mark) == ("reorg", {"height": fork}, None)
+        assert [each.data["height"] for each in blocks] == list(range(max(fork + 1, since), 9))
 
 
-def test_reader_is_told_all_anew_when_nobody_remembers_his_block() -> None:
+@on_loop
+async def test_reader_is_told_all_anew_when_nobody_remembers_his_block(world: Broadcasts) -> None:
     """A node that was started again knows no block that it lost before."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            world.mine(4)
-            world.publish()
-            place = Position.after_mark("9.3.0123456789abcdef")
-            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), place) as (client, _):
-                await until(lambda: "id: 4.0" in client.text)
-                told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
-                assert told == [("reorg", 0), ("block", 1), ("block", 2), ("block", 3), ("block", 4)]
-
-    run(test)
-
-
-def test_reader_reads_on_when_the_chain_went_back_before_the_feed_heard() -> None:
-    """A view whose blocks are gone is not an error: the next one comes."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            world.vary()
-            world.mine(5)
-            world.publish()
-            world.reorg(4)
-            world.vary()
-            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(1), 1) as (
-                client,
-                _,
-            ):
-                await until(lambda: client.sent != [] and len(world.feed) == 1)
-                world.publish()
-                await until(lambda: "id: 3.0" in client.text)
-                believer = Believer()
-                for each in read_told(client.text):
-                    believer.hear(each)
-                assert believer.blocks == truth_of(world.chain.blocks[1:])
-
-    run(test)
+    world.grow(4)
+    place = Position.after_mark("9.3.0123456789abcdef")
+    async with reading(world.streams(), StreamFilter(), place) as (client, _):
+        await until(lambda: "id: 4.0" in client.text)
+        told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
+        assert told == [("reorg", 0), ("block", 1), ("block", 2), ("block", 3), ("block", 4)]
 
 
 def script(patch: pytest.MonkeyPatch, **acts: Callable[[], object]) -> None:
@@ -235,166 +148,79 @@ def script(patch: pytest.MonkeyPatch, **acts: Callable[[], object]) -> None:
     patch.setattr(sse, "PAGE_BLOCKS", 2)
 
 
-def test_reader_is_told_again_when_the_chain_goes_back_further_than_he_was_told(
-    monkeypatch: pytest.MonkeyPatch,
+@on_loop
+async def test_reader_is_told_nothing_when_his_block_comes_back(
+    world: Broadcasts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the word of one way back and the blocks that follow it there may be another, to a lower height."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-
-            def go_back_to(height: int) -> None:
-                world.reorg(world.chain.height - height)
-                world.vary()
-                world.mine(5)
-                world.publish()
-
-            world.mine(6)
-            world.publish()
-            # The pages of blocks 1 and 2, the page that is none, and the block that was left.
-            script(monkeypatch, after_1=lambda: go_back_to(1), after_3=lambda: go_back_to(0))
-            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(1), 1) as (
-                client,
-                _,
-            ):
-                await until(lambda: "id: 6.0" in client.text)
-                told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
-                assert told[:5] == [("block", 1), ("block", 2), ("reorg", 1), ("reorg", 0), ("block", 1)]
-
-    run(test)
-
-
-def test_reader_is_told_nothing_when_his_block_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty block that was lost and built again is the same block."""
 
-    async def test() -> None:
-        with Broadcasts() as world:
+    def lose() -> None:
+        world.reorg(world.chain.height - 1)
+        world.vary()
+        world.publish()
 
-            def lose() -> None:
-                world.reorg(world.chain.height - 1)
-                world.vary()
-                world.publish()
+    def bring_back() -> None:
+        world.reorg(1)
+        world.grow(5)
 
-            def bring_back() -> None:
-                world.reorg(1)
-                world.mine(5)
-                world.publish()
-
-            world.mine(4)
-            world.publish()
-            script(monkeypatch, after_1=lose, after_2=bring_back)
-            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(1), 1) as (
-                client,
-                _,
-            ):
-                await until(lambda: "id: 6.0" in client.text)
-                told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
-                assert told == [("block", height) for height in range(1, 7)]
-
-    run(test)
-
-
-ACTS = st.sampled_from(("mine", "vary", "reorg", "publish", "publish", "turn", "turn", "leave", "stall", "flow"))
-
-
-async def perform(world: Broadcasts, client: Client, act: str, count: int) -> None:
-    """Do one thing to the chain, to the loop or to the reader."""
-    match act:
-        case "turn":
-            await asyncio.sleep(count * 0.0002)
-        case "stall":
-            client.flows.clear()
-        case "flow":
-            client.flows.set()
-        case _:
-            change(world, act, count)
-
-
-@settings(max_examples=20)
-@given(st.lists(st.tuples(ACTS, st.integers(1, 4)), max_size=30), st.integers(1, 6), st.integers(1, 3))
-def test_reader_believes_in_the_chain_when_all_is_told(acts: list[tuple[str, int]], before: int, page: int) -> None:
-    """Whatever the chain does, whenever he leaves and comes back, he ends up with exactly the chain's blocks."""
-
-    async def test() -> None:
-        with Broadcasts() as world, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sse, "PAGE_BLOCKS", page)
-            world.vary()
-            world.mine(before)
-            world.publish()
-            streams = Streams(world.feed, world.index, world.metrics)
-            believer = Believer()
-            pending = [*acts, ("end", 0)]
-            while pending:
-                place = Position(1) if believer.mark is None else Position.after_mark(believer.mark)
-                async with reading(streams, StreamFilter(), place, 1) as (client, _):
-                    while pending and (act := pending.pop(0))[0] != "leave":
-                        await perform(world, client, *act)
-                    if not pending:
-                        world.vary()
-                        world.publish()
-                        client.flows.set()
-                        await until(lambda: str(world.chain.head.hash) in client.text)
-                    text = client.text
-                for each in read_told(text):
-                    believer.hear(each)
-            assert believer.blocks == truth_of(world.chain.blocks[1:])
-
-    run(test)
+    world.grow(4)
+    script(monkeypatch, after_1=lose, after_2=bring_back)
+    async with reading(world.streams(), StreamFilter(), Position(1), 1) as (client, _):
+        await until(lambda: "id: 6.0" in client.text)
+        told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
+        assert told == [("block", height) for height in range(1, 7)]
 
 
 @settings(max_examples=20)
 @given(st.lists(st.sampled_from(("speak", "speak", "reorg", "reorg", "publish", "nothing")), max_size=24), st.data())
-def test_filtered_reader_is_told_what_stays_when_the_chain_changes_whenever_he_waits(
+@on_loop
+async def test_filtered_reader_is_told_what_stays_when_the_chain_changes_whenever_he_waits(
     acts: list[str], data: st.DataObject
 ) -> None:
     """What the index finds, and what comes, is together what the chain's blocks hold, whatever was lost meanwhile."""
+    with Broadcasts(has_index=True) as world, pytest.MonkeyPatch.context() as patch:
+        local, pending = world.local, list(acts)
+        actor = local.deploy(SPEAKER, sender=local.accounts[0], value=100 * CBY)
 
-    async def test() -> None:
-        with Broadcasts(has_index=True) as world, pytest.MonkeyPatch.context() as patch:
-            local, pending = world.local, list(acts)
-            actor = local.deploy(SPEAKER, sender=local.accounts[0], value=100 * CBY)
+        def meanwhile() -> None:
+            while pending and (act := pending.pop(0)) != "nothing":
+                if act == "speak":
+                    actor.call("say", b"a=%d;b=%d;a=" % (len(pending), len(pending)), sender=local.accounts[1])
+                elif act == "publish":
+                    world.publish()
+                elif world.chain.height > 3:
+                    world.reorg(1 + len(pending) % 3)
 
-            def meanwhile() -> None:
-                while pending and (act := pending.pop(0)) != "nothing":
-                    if act == "speak":
-                        actor.call("say", b"a=%d;b=%d;a=" % (len(pending), len(pending)), sender=local.accounts[1])
-                    elif act == "publish":
-                        world.publish()
-                    elif world.chain.height > 3:
-                        world.reorg(1 + len(pending) % 3)
-
-            async def work(function: Callable[..., Any], *arguments: Any) -> Any:
+        async def work(function: Callable[..., Any], *arguments: Any) -> Any:
+            meanwhile()
+            try:
+                return function(*arguments)
+            finally:
                 meanwhile()
-                try:
-                    return function(*arguments)
-                finally:
-                    meanwhile()
 
-            patch.setattr(asyncio, "to_thread", work)
-            patch.setattr(sse, "PAGE_EVENTS", data.draw(st.integers(1, 3)))
-            for _ in range(4):
-                actor.call("say", b"a=1;b=2;a=3", sender=local.accounts[1])
-            world.publish()
-            streams = Streams(world.feed, world.index, world.metrics)
-            selection = StreamFilter(name="a", emitter=actor.address, blocks=False)
-            heard: list[tuple[int, str]] = []
-            async with reading(streams, selection, Position(2), 2, meanwhile) as (client, _):
+        patch.setattr(asyncio, "to_thread", work)
+        patch.setattr(sse, "PAGE_EVENTS", data.draw(st.integers(1, 3)))
+        for _ in range(4):
+            actor.call("say", b"a=1;b=2;a=3", sender=local.accounts[1])
+        world.publish()
+        streams = world.streams()
+        selection = StreamFilter(name="a", emitter=actor.address, blocks=False)
+        heard: list[tuple[int, str]] = []
+        async with reading(streams, selection, Position(2), 2, meanwhile) as (client, _):
+            await asyncio.sleep(0)
+            while pending:
+                meanwhile()
                 await asyncio.sleep(0)
-                while pending:
-                    meanwhile()
-                    await asyncio.sleep(0)
-                actor.call("say", b"a=last", sender=local.accounts[2])
-                world.publish()
-                await until(lambda: "0x6c617374" in client.text)
-                for each in read_told(client.text):
-                    if each.kind == "reorg":
-                        heard = [(height, raw) for height, raw in heard if height <= each.data["height"]]
-                    else:
-                        heard.append((each.data["block_height"], each.data["raw"]))
-            found = local.events(name="a", since=2)
-            assert heard == [(event.block_height, f"0x{event.raw.hex()}") for event in found]
-
-    run(test)
+            actor.call("say", b"a=last", sender=local.accounts[2])
+            world.publish()
+            await until(lambda: "0x6c617374" in client.text)
+            for each in read_told(client.text):
+                if each.kind == "reorg":
+                    heard = [(height, raw) for height, raw in heard if height <= each.data["height"]]
+                else:
+                    heard.append((each.data["block_height"], each.data["raw"]))
+        found = local.events(name="a", since=2)
+        assert heard == [(event.block_height, f"0x{event.raw.hex()}") for event in found]
 
 
 STEPS = st.sampled_from(("mine", "vary", "reorg", "reorg", "publish", "publish", "publish", "nothing"))
@@ -402,50 +228,47 @@ STEPS = st.sampled_from(("mine", "vary", "reorg", "reorg", "publish", "publish",
 
 @settings(max_examples=40)
 @given(st.data(), st.integers(1, 8), st.integers(1, 3), st.booleans(), st.sampled_from((0, 3_000, 10**6)))
-def test_reader_believes_in_the_chain_when_it_changes_whenever_he_waits(
+@on_loop
+async def test_reader_believes_in_the_chain_when_it_changes_whenever_he_waits(
     data: st.DataObject, before: int, page: int, is_new: bool, room: int
 ) -> None:
     """Every time that the stream waits, for a worker or for him, the chain may do anything."""
     acts = data.draw(st.lists(st.tuples(STEPS, st.integers(1, 4)), max_size=30))
+    with Broadcasts() as world, pytest.MonkeyPatch.context() as patch:
+        pending = list(acts)
 
-    async def test() -> None:
-        with Broadcasts() as world, pytest.MonkeyPatch.context() as patch:
-            pending = list(acts)
+        def meanwhile() -> None:
+            while pending and (act := pending.pop(0))[0] != "nothing":
+                change(world, *act)
 
-            def meanwhile() -> None:
-                while pending and (act := pending.pop(0))[0] != "nothing":
-                    change(world, *act)
-
-            async def work(function: Callable[..., Any], *arguments: Any) -> Any:
+        async def work(function: Callable[..., Any], *arguments: Any) -> Any:
+            meanwhile()
+            try:
+                return function(*arguments)
+            finally:
                 meanwhile()
-                try:
-                    return function(*arguments)
-                finally:
-                    meanwhile()
 
-            patch.setattr(asyncio, "to_thread", work)
-            patch.setattr(sse, "PAGE_BLOCKS", page)
-            world.vary()
-            world.mine(before)
-            world.publish()
-            believer = Believer()
-            if is_new:
-                believer.blocks = truth_of(world.chain.blocks[1:])
-            streams = Streams(world.feed, world.index, world.metrics, waiting_max=room)
-            place = None if is_new else Position(1)
-            async with reading(streams, StreamFilter(), place, 0 if is_new else 1, meanwhile) as (client, _):
+        patch.setattr(asyncio, "to_thread", work)
+        patch.setattr(sse, "PAGE_BLOCKS", page)
+        world.vary()
+        world.mine(before)
+        world.publish()
+        believer = Believer()
+        if is_new:
+            believer.blocks = truth_of(world.chain.blocks[1:])
+        streams = world.streams(waiting_max=room)
+        place = None if is_new else Position(1)
+        async with reading(streams, StreamFilter(), place, 0 if is_new else 1, meanwhile) as (client, _):
+            await asyncio.sleep(0)
+            while pending:
+                meanwhile()
                 await asyncio.sleep(0)
-                while pending:
-                    meanwhile()
-                    await asyncio.sleep(0)
-                world.vary()
-                world.publish()
-                await until(lambda: str(world.chain.head.hash) in client.text)
-                for each in read_told(client.text):
-                    believer.hear(each)
-            assert believer.blocks == truth_of(world.chain.blocks[1:])
-
-    run(test)
+            world.vary()
+            world.publish()
+            await until(lambda: str(world.chain.head.hash) in client.text)
+            for each in read_told(client.text):
+                believer.hear(each)
+        assert believer.blocks == truth_of(world.chain.blocks[1:])
 
 
 def change(world: Broadcasts, act: str, count: int) -> None:
@@ -461,237 +284,105 @@ def change(world: Broadcasts, act: str, count: int) -> None:
             world.publish()
 
 
-def test_filtered_reader_is_told_of_reorgs_when_nothing_else_concerns_him() -> None:
+@on_loop
+async def test_filtered_reader_is_told_of_reorgs_when_nothing_else_concerns_him(world: Broadcasts) -> None:
     """What he was told before may be gone, whatever he selects."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            world.mine(3)
-            world.publish()
-            streams = Streams(world.feed, world.index, world.metrics)
-            async with reading(streams, StreamFilter(name="nobody", blocks=False)) as (client, _):
-                await until(lambda: client.sent != [] and len(world.feed) == 1)
-                world.mine()
-                world.publish()
-                world.reorg(2)
-                world.publish()
-                await until(lambda: "event: reorg" in client.text)
-                assert [(each.kind, each.data) for each in read_told(client.text)] == [("reorg", {"height": 2})]
-
-    run(test)
+    world.grow(3)
+    streams = world.streams()
+    async with reading(streams, StreamFilter(name="nobody", blocks=False)) as (client, _):
+        await until(lambda: client.sent != [] and len(world.feed) == 1)
+        world.grow()
+        world.reorg(2)
+        world.publish()
+        await until(lambda: "event: reorg" in client.text)
+        assert [(each.kind, each.data) for each in read_told(client.text)] == [("reorg", {"height": 2})]
 
 
-def test_step_is_encoded_once_when_many_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_loop
+async def test_step_is_encoded_once_when_many_read(world: Broadcasts, monkeypatch: pytest.MonkeyPatch) -> None:
     """All unfiltered readers are sent the same bytes, and those with filters share its pieces."""
     encoded = []
     encode = stream.encode_step
     monkeypatch.setattr(stream, "encode_step", lambda *step: encoded.append(step) or encode(*step))
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            streams = Streams(world.feed, world.index, world.metrics)
-            everything, blocks = StreamFilter(), StreamFilter(events=False)
-            async with (
-                reading(streams, everything) as (one, _),
-                reading(streams, everything) as (two, _),
-                reading(streams, blocks) as (three, _),
-            ):
-                await until(lambda: one.sent and two.sent and three.sent and len(world.feed) == 3)
-                world.vary()
-                world.publish()
-                await until(lambda: all("id: 1.0" in each.text for each in (one, two, three)))
-                assert one.text == two.text
-            assert len(encoded) == 1
-
-    run(test)
+    streams = world.streams()
+    everything, blocks = StreamFilter(), StreamFilter(events=False)
+    async with (
+        reading(streams, everything) as (one, _),
+        reading(streams, everything) as (two, _),
+        reading(streams, blocks) as (three, _),
+    ):
+        await until(lambda: one.sent and two.sent and three.sent and len(world.feed) == 3)
+        world.vary()
+        world.publish()
+        await until(lambda: all("id: 1.0" in each.text for each in (one, two, three)))
+        assert one.text == two.text
+    assert len(encoded) == 1
 
 
-def test_reader_is_told_why_when_the_feed_ends() -> None:
+@on_loop
+async def test_reader_is_told_why_when_the_feed_ends(world: Broadcasts) -> None:
     """First what waits, then the last words, then the end of the answer."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter()) as (client, task):
-                await until(lambda: client.sent != [] and len(world.feed) == 1)
-                world.mine()
-                world.publish()
-                world.feed.close("stopping")
-                await task
-                told = read_told(client.text)
-                assert [each.kind for each in told] == ["block", "end"]
-                assert told[-1].data == {"reason": "stopping"}
-                assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
-            assert count_of(world, "stream_ends", reason="stopping") == 1
-            assert count_of(world, "stream_readers") == 0
-
-    run(test)
+    async with reading(world.streams(), StreamFilter()) as (client, task):
+        await until(lambda: client.sent != [] and len(world.feed) == 1)
+        world.grow()
+        world.feed.close("stopping")
+        await task
+        told = read_told(client.text)
+        assert [each.kind for each in told] == ["block", "end"]
+        assert told[-1].data == {"reason": "stopping"}
+        assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+    assert count_of(world, "stream_ends", reason="stopping") == 1
+    assert count_of(world, "stream_readers") == 0
 
 
-def test_reader_is_cut_off_when_he_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_loop
+async def test_reader_is_cut_off_when_he_does_not_read(world: Broadcasts, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for him, and what waited for him is forgotten long before."""
     monkeypatch.setattr(stream, "STALL_SECONDS", 0.2)
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            streams = Streams(world.feed, world.index, world.metrics, waiting_max=2_000)
-            async with reading(streams, StreamFilter()) as (slow, task), reading(streams, StreamFilter()) as (quick, _):
-                await until(lambda: slow.sent and quick.sent and len(world.feed) == 2)
-                slow.flows.clear()
-                for _ in range(5):
-                    world.mine()
-                    world.publish()
-                    await until(lambda: f"id: {world.chain.height}.0" in quick.text)
-                assert len(world.feed) == 1
-                await until(lambda: count_of(world, "stream_ends", reason=stream.STALLED) == 1)
-                assert count_of(world, "stream_readers") == 1
-                slow.flows.set()
-                await task
-                assert "id: 5.0" not in slow.text
-                assert slow.sent[-1]["more_body"] is False
-                assert quick.sent[-1]["more_body"] is True
-
-    run(test)
+    streams = world.streams(waiting_max=2_000)
+    async with reading(streams, StreamFilter()) as (slow, task), reading(streams, StreamFilter()) as (quick, _):
+        await until(lambda: slow.sent and quick.sent and len(world.feed) == 2)
+        slow.flows.clear()
+        for _ in range(5):
+            world.grow()
+            await until(lambda: f"id: {world.chain.height}.0" in quick.text)
+        assert len(world.feed) == 1
+        await until(lambda: count_of(world, "stream_ends", reason=stream.STALLED) == 1)
+        assert count_of(world, "stream_readers") == 1
+        slow.flows.set()
+        await task
+        assert "id: 5.0" not in slow.text
+        assert slow.sent[-1]["more_body"] is False
+        assert quick.sent[-1]["more_body"] is True
 
 
-def test_reader_reads_the_past_when_he_falls_behind() -> None:
-    """More has come at once than may wait for him; he misses nothing, also when the chain has gone back meanwhile."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            streams = Streams(world.feed, world.index, world.metrics, waiting_max=2_000)
-            async with reading(streams, StreamFilter()) as (client, _):
-                await until(lambda: client.sent != [] and len(world.feed) == 1)
-                client.flows.clear()
-                for _ in range(6):
-                    world.mine()
-                    world.publish()
-                    await asyncio.sleep(0.005)
-                assert len(world.feed) == 0
-                world.reorg(4)
-                world.publish()
-                world.vary()
-                world.mine(5)
-                world.publish()
-                client.flows.set()
-                await until(lambda: str(world.chain.head.hash) in client.text)
-                world.mine()
-                world.publish()
-                await until(lambda: str(world.chain.head.hash) in client.text)
-                believer = Believer()
-                for each in read_told(client.text):
-                    believer.hear(each)
-                assert believer.blocks == truth_of(world.chain.blocks[1:])
-
-    run(test)
-
-
-def test_reader_is_told_again_when_he_falls_behind_two_ways_back() -> None:
-    """He was told of the first, and fell behind before the blocks that followed it; the second went further."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-
-            def grow(blocks: int) -> None:
-                for _ in range(blocks):
-                    world.vary()
-                    world.publish()
-
-            grow(6)
-            streams = Streams(world.feed, world.index, world.metrics, waiting_max=2_000)
-            async with reading(streams, StreamFilter(), Position(1), 1) as (client, _):
-                await until(lambda: "id: 6.0" in client.text and len(world.feed) == 1)
-                client.flows.clear()
-                world.reorg(2)
-                world.publish()
-                await asyncio.sleep(0.05)
-                grow(4)
-                assert len(world.feed) == 0
-                world.reorg(6)
-                grow(5)
-                client.flows.set()
-                await until(lambda: str(world.chain.head.hash) in client.text)
-                believer = Believer()
-                for each in read_told(client.text):
-                    believer.hear(each)
-                assert believer.blocks == truth_of(world.chain.blocks[1:])
-                assert [each.data["height"] for each in read_told(client.text) if each.kind == "reorg"] == [4, 2]
-
-    run(test)
-
-
-@pytest.mark.parametrize("turns", range(16))
-def test_nothing_is_missed_when_a_block_comes_in_any_turn_of_the_loop(
-    turns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There is no turn between the end of the past and the beginning of the present."""
-
-    async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
-        return work(*arguments)
-
-    monkeypatch.setattr(asyncio, "to_thread", at_once)
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            world.mine(2)
-            world.publish()
-            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(1), 1) as (
-                client,
-                _,
-            ):
-                for _ in range(turns):
-                    await asyncio.sleep(0)
-                world.mine()
-                world.publish()
-                for _ in range(20):
-                    await asyncio.sleep(0)
-                world.mine()
-                world.publish()
-                await until(lambda: "id: 4.0" in client.text)
-                assert [each.data["height"] for each in read_told(client.text)] == [1, 2, 3, 4]
-
-    run(test)
-
-
-def test_reader_is_counted_out_when_he_goes() -> None:
+@on_loop
+async def test_reader_is_counted_out_when_he_goes(world: Broadcasts) -> None:
     """Also in the midst of what he is told."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            world.mine(3)
-            world.publish()
-            for stalls in (False, True):
-                async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(0)) as (
-                    client,
-                    task,
-                ):
-                    await until(lambda: client.sent != [])
-                    if stalls:
-                        client.flows.clear()
-                        world.mine()
-                        world.publish()
-                    client.goes.set()
-                    await asyncio.wait((task,), timeout=None if not stalls else 0.05)
-            assert len(world.feed) == 0
-            assert count_of(world, "stream_ends", reason=stream.DISCONNECTED) == 2
-
-    run(test)
+    world.grow(3)
+    for stalls in (False, True):
+        async with reading(world.streams(), StreamFilter(), Position(0)) as (client, task):
+            await until(lambda: client.sent != [])
+            if stalls:
+                client.flows.clear()
+                world.grow()
+            client.goes.set()
+            await asyncio.wait((task,), timeout=None if not stalls else 0.05)
+    assert len(world.feed) == 0
+    assert count_of(world, "stream_ends", reason=stream.DISCONNECTED) == 2
 
 
-def test_reader_is_refused_when_there_are_as_many_as_may_be() -> None:
+@on_loop
+async def test_reader_is_refused_when_there_are_as_many_as_may_be(world: Broadcasts) -> None:
     """With an error, before anything is streamed; when one goes there is room again."""
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            streams = Streams(world.feed, world.index, world.metrics, readers_max=1)
-            async with reading(streams, StreamFilter()) as (client, _):
-                await until(lambda: client.sent != [])
-                with pytest.raises(HttpError, match="1 readers are served already") as caught:
-                    streams.open(StreamFilter(), None)
-                assert caught.value.reason is HttpReason.UNAVAILABLE
-            async with reading(streams, StreamFilter()):
-                pass
-
-    run(test)
+    streams = world.streams(readers_max=1)
+    async with reading(streams, StreamFilter()) as (client, _):
+        await until(lambda: client.sent != [])
+        with pytest.raises(HttpError, match="1 readers are served already") as caught:
+            streams.open(StreamFilter(), None)
+        assert caught.value.reason is HttpReason.UNAVAILABLE
+    async with reading(streams, StreamFilter()):
+        pass
 
 
 def count_of(world: Broadcasts, name: str, **labels: str) -> float | None:
@@ -734,12 +425,11 @@ def test_sign_of_life_is_sent_when_nothing_was_told_for_long(is_busy: bool, monk
 
     async def test() -> None:
         with Broadcasts() as world:
-            async with reading(Streams(world.feed, world.index, world.metrics), selection) as (client, _):
+            async with reading(world.streams(), selection) as (client, _):
                 for _ in range(61):
                     await asyncio.sleep(1)
                     if is_busy:
-                        world.mine()
-                        world.publish()
+                        world.grow()
                 assert client.text == "retry: 2000\n\n" + 4 * ":\n\n"
 
     loop = HandLoop()

@@ -1,19 +1,17 @@
 """The feed: everybody hears every step, in order, or is ended with a reason; and nobody is waited for."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.event_loop import on_loop
 from tests.unit.api.stream.broadcasts import SPEAKER, Broadcasts
 from trailboss.api.sse import EncodedBlock
 from trailboss.node.block_builder import Published
 from trailboss.node.feed import FELL_BEHIND, REMEMBERED, STEP_OCTETS, Feed, Subscription, size_of, tag_of
-
-ROOM = 10**9
 
 
 @pytest.fixture(scope="module")
@@ -32,134 +30,65 @@ def room_of(published: Published) -> int:
     return STEP_OCTETS + sum(map(size_of, published.blocks))
 
 
-def run(test: Callable[[], Awaitable[Any]]) -> Any:
-    """Run a test on an event loop of its own."""
-
-    async def begin() -> Any:
-        return await test()
-
-    return asyncio.run(begin())
-
-
 async def heard(subscription: Subscription) -> list[Published]:
     """Return all that a subscription yields up to its end."""
     return [published async for published in subscription]
 
 
-def test_subscribers_hear_every_step_in_order_when_they_keep_up(steps: list[Published]) -> None:
+@on_loop
+async def test_subscribers_hear_every_step_in_order_when_they_keep_up(steps: list[Published]) -> None:
     """Each gets what is published from its beginning on."""
-
-    async def test() -> None:
-        feed = Feed(steps[0].view)
-        async with feed.subscribe() as first:
-            feed.publish(steps[1])
-            async with feed.subscribe() as second:
-                feed.publish(steps[2])
-                feed.close("stopping")
-                assert await heard(first) == steps[1:3]
-                assert await heard(second) == steps[2:3]
-                assert (first.reason, second.reason) == ("stopping", "stopping")
-        assert len(feed) == 0
-
-    run(test)
-
-
-def test_subscriber_wakes_when_something_is_published(steps: list[Published]) -> None:
-    """Whoever waits hears of the next step."""
-
-    async def test() -> None:
-        feed = Feed(steps[0].view)
-        async with feed.subscribe() as subscription:
-            waiting = asyncio.create_task(subscription.take_next())
-            await asyncio.sleep(0)
-            feed.publish(steps[1])
-            assert await waiting is steps[1]
-
-    run(test)
-
-
-def test_subscriber_is_ended_when_more_waits_than_may(steps: list[Published]) -> None:
-    """It keeps nothing then, and others go on."""
-
-    async def test() -> None:
-        feed = Feed(steps[0].view)
-        room = 2 * room_of(steps[0])
-        async with feed.subscribe(room) as slow, feed.subscribe() as other:
-            for published in steps[:3]:
-                feed.publish(published)
-            assert slow.reason == FELL_BEHIND
-            assert await heard(slow) == []
-            assert len(feed) == 1
-            feed.publish(steps[3])
-            feed.close("stopping")
-            assert await heard(other) == steps[:4]
-            assert slow.reason == FELL_BEHIND
-
-    run(test)
-
-
-def test_subscriber_goes_on_when_it_reads_what_waits_in_time(steps: list[Published]) -> None:
-    """What was read makes room."""
-
-    async def test() -> None:
-        feed = Feed(steps[0].view)
-        async with feed.subscribe(room_of(steps[0])) as subscription:
-            for published in steps:
-                feed.publish(published)
-                assert await subscription.take_next() is published
-            assert subscription.reason is None
-
-    run(test)
-
-
-def test_step_is_taken_when_it_alone_is_larger_than_the_limit(steps: list[Published]) -> None:
-    """Whoever has read everything before it keeps up, however large it is."""
-
-    async def test() -> None:
-        feed = Feed(steps[0].view)
-        async with feed.subscribe(1) as subscription:
-            feed.publish(steps[1])
-            assert await subscription.take_next() is steps[1]
-            assert subscription.reason is None
-
-    run(test)
-
-
-def test_subscription_is_over_when_the_feed_was_closed_before(steps: list[Published]) -> None:
-    """It says why."""
-
-    async def test() -> None:
-        feed = Feed(steps[0].view)
-        feed.close("stopping")
-        feed.close("again")
-        async with feed.subscribe() as subscription:
-            assert await heard(subscription) == []
-            assert subscription.reason == "stopping"
-
-    run(test)
-
-
-def test_end_is_known_when_the_feed_is_closed(steps: list[Published]) -> None:
-    """Also to those who are not subscribed; the first reason stays."""
-
-    async def test() -> None:
-        feed = Feed(steps[0].view)
-        waiting = asyncio.create_task(feed.closed())
-        await asyncio.sleep(0)
-        assert (waiting.done(), feed.reason) == (False, None)
-        feed.close("stopping")
-        feed.close("again")
-        await waiting
-        assert feed.reason == "stopping"
-
-    run(test)
-
-
-def test_view_is_that_of_the_last_step_when_it_was_published(steps: list[Published]) -> None:
-    """Also while nobody is subscribed."""
     feed = Feed(steps[0].view)
-    feed.publish(steps[1])
-    assert feed.view is steps[1].view
+    async with feed.subscribe() as first:
+        feed.publish(steps[1])
+        async with feed.subscribe() as second:
+            feed.publish(steps[2])
+            feed.close("stopping")
+            assert await heard(first) == steps[1:3]
+            assert await heard(second) == steps[2:3]
+            assert (first.reason, second.reason) == ("stopping", "stopping")
+    assert len(feed) == 0
+
+
+@on_loop
+async def test_subscriber_is_ended_when_more_waits_than_may(steps: list[Published]) -> None:
+    """It keeps nothing then, and others go on."""
+    feed = Feed(steps[0].view)
+    room = 2 * room_of(steps[0])
+    async with feed.subscribe(room) as slow, feed.subscribe() as other:
+        for published in steps[:3]:
+            feed.publish(published)
+        assert slow.reason == FELL_BEHIND
+        assert await heard(slow) == []
+        assert len(feed) == 1
+        feed.publish(steps[3])
+        feed.close("stopping")
+        assert await heard(other) == steps[:4]
+        assert slow.reason == FELL_BEHIND
+
+
+@on_loop
+async def test_subscription_is_over_when_the_feed_was_closed_before(steps: list[Published]) -> None:
+    """It says why."""
+    feed = Feed(steps[0].view)
+    feed.close("stopping")
+    feed.close("again")
+    async with feed.subscribe() as subscription:
+        assert await heard(subscription) == []
+        assert subscription.reason == "stopping"
+
+
+@on_loop
+async def test_end_is_known_when_the_feed_is_closed(steps: list[Published]) -> None:
+    """Also to those who are not subscribed; the first reason stays."""
+    feed = Feed(steps[0].view)
+    waiting = asyncio.create_task(feed.closed())
+    await asyncio.sleep(0)
+    assert (waiting.done(), feed.reason) == (False, None)
+    feed.close("stopping")
+    feed.close("again")
+    await waiting
+    assert feed.reason == "stopping"
 
 
 def test_size_grows_with_what_is_told_when_blocks_hold_more() -> None:
@@ -207,8 +136,7 @@ def test_oldest_blocks_are_forgotten_when_there_are_too_many() -> None:
         world.mine(3)
         early = tag_of(world.chain.head.hash)
         world.publish()
-        world.mine(REMEMBERED)
-        world.publish()
+        world.grow(REMEMBERED)
         late = tag_of(world.chain.head.hash)
         world.reorg(world.chain.height - 1)
         world.publish()

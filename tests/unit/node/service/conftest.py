@@ -1,20 +1,18 @@
 """A node on a chain in memory, on the event loop of the test that asks for it."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import inspect
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import wraps
 
-import pytest
-
-from tests.unit.node.service.world import PATIENCE, Notes
+from tests.event_loop import Test, on_loop
+from tests.unit.node.service.world import Notes
 from trailboss.chain import Chain
 from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.mempool import Mempool
 from trailboss.node.block_builder import Clocks
 from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.node.service import Node
-
-Story = Callable[[Node], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -31,18 +29,18 @@ async def running_node(
         await node.close()
 
 
-@pytest.fixture
-def play() -> Callable[..., None]:
-    """Return a function that runs a story on a node of a pace: manual, unless told otherwise."""
+def on_node(options: NodeOptions | None = None) -> Callable[[Test], Callable[..., None]]:
+    """Have a test run on a node of a pace, its first argument: manual, unless told otherwise."""
 
-    def run(story: Story, options: NodeOptions | None = None, **genesis: object) -> None:
-        async def whole() -> None:
-            async with (
-                asyncio.timeout(PATIENCE),
-                running_node(options or NodeOptions(pace=MANUAL), **genesis) as node,
-            ):
-                await story(node)
+    def decorate(test: Test) -> Callable[..., None]:
+        @wraps(test)
+        async def whole(**fixtures: object) -> None:
+            async with running_node(options or NodeOptions(pace=MANUAL)) as node:
+                await test(node, **fixtures)
 
-        asyncio.run(whole())
+        signature = inspect.signature(test)
+        run = on_loop(whole)
+        run.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
+        return run
 
-    return run
+    return decorate

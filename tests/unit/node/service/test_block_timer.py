@@ -61,20 +61,6 @@ def test_no_place_of_the_grid_gives_two_blocks_when_time_passes_anyhow(
         assert blocks <= (now - start) // nanoseconds
 
 
-def test_block_is_due_when_somebody_has_called_under_auto() -> None:
-    """The clock has no part in it; one call, or several, give one block. The first look is free."""
-    table = BlockTimer(AUTO, now=0)
-    assert table.deadline is None
-    assert table.is_due(0)
-    assert table.take(0) is None
-    assert not table.is_due(10**18)
-    table.call()
-    table.call()
-    assert table.is_due(10**18)
-    assert table.take(10**18) is None
-    assert not table.is_due(10**18)
-
-
 def test_block_is_never_due_when_the_pace_is_manual() -> None:
     """Calls change nothing."""
     table = BlockTimer(MANUAL, now=0)
@@ -106,23 +92,3 @@ def test_pace_is_refused_when_it_has_a_block_time_and_no_interval() -> None:
     """Manual has no time of its own."""
     with pytest.raises(ConfigurationError, match="the pace manual has no block time"):
         Pace(MANUAL.rhythm, 1_000)
-
-
-def test_block_is_due_under_auto_when_the_last_is_an_interval_old_and_a_timer_waits() -> None:
-    """Time counts from the moment at which something is awaited, and from each block, whatever that came for."""
-    table = BlockTimer(AUTO, now=0)
-    table.take(0)
-    table.wait_for(True, now=50 * SECOND)
-    assert table.deadline == 51 * SECOND
-    assert not table.is_due(51 * SECOND - 1)
-    assert table.take(51 * SECOND + 3) == 3
-    table.built(51 * SECOND + 4)
-    assert table.take(51 * SECOND + 4) is None
-    assert table.deadline == 52 * SECOND + 4
-    # A call that gave no block leaves the deadline where it was: whoever only looks does not hold timers up.
-    table.call()
-    assert table.take(51 * SECOND + 500) is None
-    assert table.deadline == 52 * SECOND + 4
-    table.wait_for(False, now=52 * SECOND)
-    assert table.deadline is None
-    assert not table.is_due(10**18)

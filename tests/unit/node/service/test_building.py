@@ -6,7 +6,7 @@ from tests.unit.node.service.world import World, gift, make_world, person
 from trailboss.chain.development import DEPLOYER, development_account
 from trailboss.chain.drafts import Terms, draft_transaction
 from trailboss.model.transactions import SetBalance
-from trailboss.node.block_builder import ADVANCE_MAX, BATCH_BLOCKS, StoppingError
+from trailboss.node.block_builder import BATCH_BLOCKS, StoppingError
 from trailboss.node.options import MANUAL, Clock, NodeOptions
 from trailboss.primitives.errors import Rejection, RejectionReason
 
@@ -17,21 +17,6 @@ MILLISECOND = 1_000_000
 def world() -> World:
     """Return a new chain with a builder."""
     return make_world()
-
-
-def test_block_holds_what_waits_when_it_is_built(world: World) -> None:
-    """The mempool is empty after it, the index has it, and the view that is announced shows it."""
-    tx_hash = world.send(gift())
-    before = world.balance(1)
-    assert world.builder.build()
-    assert len(world.mempool) == 0
-    assert world.balance(1) == before + 7
-    assert world.index.told == [("apply", [1])]
-    [published] = world.announced
-    assert [block.height for block in published.blocks] == [1]
-    assert published.view is world.builder.view
-    assert published.reorg_from is None
-    assert [receipt.origin_hash for receipt in published.blocks[0].receipts] == [tx_hash]
 
 
 def test_index_has_a_block_before_the_mempool_lets_go_of_it_when_it_is_built(world: World) -> None:
@@ -46,13 +31,6 @@ def test_index_has_a_block_before_the_mempool_lets_go_of_it_when_it_is_built(wor
     world.mempool.settle = watch
     world.builder.build()
     assert seen == [(1, 1, 1)]
-
-
-def test_block_is_empty_when_nothing_waits(world: World) -> None:
-    """An interval goes on without transactions."""
-    assert world.builder.build(late=5_000_000)
-    assert world.chain.height == 1
-    assert world.announced[0].late == pytest.approx(0.005)
 
 
 def test_no_block_is_built_when_it_is_optional_and_nothing_comes_into_it(world: World) -> None:
@@ -107,18 +85,6 @@ def test_signatures_are_not_looked_at_again_when_a_block_is_built(
     assert len(world.announced[0].blocks[0].transactions) == 1
 
 
-def test_transaction_waits_on_when_a_block_has_no_room_for_it(world: World) -> None:
-    """Nobody is told, and the next block has it."""
-    wide = Terms(cycles_limit=20_000_000, cells_limit=500)
-    world.send(gift(), sender=2, terms=Terms(cycles_limit=10_000, cells_limit=500, max_priority_fee_per_cycle=5))
-    world.send(gift(), sender=3, terms=wide)
-    world.builder.build()
-    assert world.announced[0].refused == {}
-    assert len(world.mempool) == 1
-    world.builder.build()
-    assert len(world.mempool) == 0
-
-
 def test_block_timestamps_are_an_interval_apart_when_the_clock_is_the_chains(world: World) -> None:
     """The wall clock has no part in it."""
     start = world.chain.head.header.timestamp_ms
@@ -166,16 +132,6 @@ def test_advance_stops_between_batches_when_the_node_stops(world: World) -> None
     assert world.index.height == world.chain.height == BATCH_BLOCKS
 
 
-@pytest.mark.parametrize("height", [-1, 4, 5 + ADVANCE_MAX + 1])
-def test_advance_is_refused_when_the_height_is_behind_or_too_far(world: World, height: int) -> None:
-    """The message names the height and where the chain is; nothing changes."""
-    world.builder.advance(5)
-    with pytest.raises(Rejection, match=f"cannot advance to height {height}: the chain is at 5") as caught:
-        world.builder.advance(height)
-    assert caught.value.reason is RejectionReason.INVALID_DATA
-    assert world.chain.height == 5
-
-
 def test_revert_restores_chain_and_mempool_when_both_have_gone_on(world: World) -> None:
     """Balances, height, root, what waited then, and nothing of what came since."""
     included, kept = world.send(gift()), world.send(gift(2), sender=3, ahead=1)
@@ -204,31 +160,3 @@ def test_revert_is_refused_when_another_branch_holds_the_height(world: World) ->
     with pytest.raises(Rejection, match="does not hold block"):
         world.builder.revert(mark)
     assert world.chain.height == 3
-
-
-def test_transactions_wait_again_when_their_blocks_are_dropped(world: World) -> None:
-    """In their order; mined again they give the same state."""
-    for _ in range(3):
-        world.send(gift())
-        world.builder.build()
-    root = world.chain.state_root
-    world.builder.reorg(2)
-    assert world.announced[-1].reorg_from == 1
-    assert [pooled.transaction.nonce for pooled in world.mempool.pooled()] == [1, 2]
-    world.builder.build()
-    assert world.balance(1) == world.balance(2) + 21
-    assert len(world.mempool) == 0
-    world.builder.reorg(1)
-    world.builder.reorg(1, keep_transactions=False)
-    assert world.chain.height == 0
-    assert root != world.chain.state_root
-
-
-@pytest.mark.parametrize("depth", [0, 4, -1])
-def test_reorg_is_refused_when_the_depth_cannot_be(world: World, depth: int) -> None:
-    """The message says what can be; nothing changes, nobody hears of it."""
-    world.builder.advance(3)
-    count = len(world.announced)
-    with pytest.raises(Rejection, match=rf"cannot drop {depth} blocks: a chain at height 3 can drop 1..=3"):
-        world.builder.reorg(depth)
-    assert (world.chain.height, world.index.height, len(world.announced)) == (3, 3, count)

@@ -6,15 +6,14 @@ from threading import Event, current_thread
 
 import pytest
 
-from tests.unit.node.service.world import PATIENCE, Notes, gift, make_world, person
+from tests.unit.node.service.world import PATIENCE, Notes, gift, make_world
 from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account
-from trailboss.chain.drafts import draft_deployment, draft_transaction
+from trailboss.chain.drafts import draft_transaction
 from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import Mempool
-from trailboss.model.transactions import FundActor
 from trailboss.node.block_builder import BATCH_BLOCKS, SMALL_TRANSFERS_MAX, Builder, Clocks, Published, StoppingError
 from trailboss.node.chain_thread import STEPS_BEHIND_MAX, ChainThread
 from trailboss.node.options import AUTO, MANUAL, NodeOptions, Pace
@@ -95,19 +94,6 @@ def test_block_comes_when_the_interval_has_passed(stages: list[Stage]) -> None:
     assert [stage.announced.get_nowait().late for _ in range(3)] == [0, 1, 6 * 3_600]
 
 
-def test_block_comes_at_once_when_a_transaction_waits_under_auto(stages: list[Stage]) -> None:
-    """Without one there is none, however often somebody wakes the thread."""
-    stage = on_stage(stages, AUTO)
-    stage.thread.wake()
-    assert stage.turn() == 0
-    stage.send()
-    stage.thread.wake()
-    published = stage.announced.get(timeout=PATIENCE)
-    assert len(published.blocks[0].transactions) == 1
-    assert published.late is None
-    assert stage.turn() == 1
-
-
 def test_small_block_is_built_by_the_caller_when_the_thread_is_idle(stages: list[Stage]) -> None:
     """At once; the thread goes on from there."""
     stage = on_stage(stages, AUTO)
@@ -146,51 +132,6 @@ def test_chain_stops_when_a_block_of_the_caller_fails(stages: list[Stage]) -> No
     stage.chain.build = refuse
     stage.thread.build_here()
     assert stage.failures.get(timeout=PATIENCE) is error
-
-
-CLOCK = b"""
-import pvm_host
-
-def init(payload):
-    pvm_host.schedule_timer(pvm_host.block_height() + 5, b"", gas_limit=50_000)
-
-def handle_timer(payload):
-    pass
-"""
-
-
-def test_timer_fires_under_auto_when_nobody_sends_anything(stages: list[Stage]) -> None:
-    """A timer due at height 6 on a chain at height 1: a block an interval until it has fired, then none."""
-    stage = on_stage(stages, AUTO)
-    account = development_account(account_name(0))
-    deployment, actor = draft_deployment(account.address, CLOCK, b"")
-    for waiting, instruction in enumerate((deployment, FundActor(actor, 10**10))):
-        transaction = draft_transaction(stage.chain, instruction, account.private_key, waiting=waiting)
-        raw = encode_transaction(transaction)
-        assert stage.mempool.add(stage.thread.builder.view, transaction, raw, Hash32(sha256(raw))).rejection is None
-    stage.thread.wake()
-    assert stage.announced.get(timeout=PATIENCE).view.height == 1
-    for height in range(2, 7):
-        stage.now += SECOND - 1
-        assert stage.turn() == height - 1
-        stage.now += 1
-        assert stage.turn() == height
-        # A turn that only looks costs the timer no time.
-        assert stage.announced.get(timeout=PATIENCE).late == 0
-    assert stage.chain.totals().fired == 1
-    stage.now += 10**6 * SECOND
-    assert stage.turn() == 6
-
-
-def test_blocks_follow_one_another_under_auto_until_nothing_fits_any_more(stages: list[Stage]) -> None:
-    """What does not fit one block has not to be woken for again."""
-    stage = on_stage(stages, AUTO)
-    stage.thread.do(lambda _: [stage.send() for _ in range(12)]).result(PATIENCE)
-    stage.thread.wake()
-    while len(stage.mempool):
-        stage.announced.get(timeout=PATIENCE)
-    assert stage.turn() == stage.chain.height
-    assert stage.chain.account(person(0)).nonce == 12
 
 
 def test_no_block_comes_when_the_pace_is_manual(stages: list[Stage]) -> None:

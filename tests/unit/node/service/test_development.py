@@ -1,11 +1,11 @@
 """What may be done to a development chain: its clock, its branches, its balances, its timers, and the faucet."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
 
+from tests.unit.node.service.conftest import on_node
 from tests.unit.node.service.world import AT_ONCE, PATIENCE, Notes, gift, person
 from trailboss.chain import Chain
 from trailboss.chain.development import DEPLOYER, account_name, development_account
@@ -23,7 +23,6 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.views.records import receipt_view
 
-Play = Callable[..., None]
 NOBODY = Address(b"\x77" * 20)
 CLOCK = b"""
 def start(payload):
@@ -55,209 +54,113 @@ async def start_clock(node: Node) -> tuple[Address, Hash32]:
     return actor, Hash32(receipt.return_value)
 
 
-def test_blocks_come_at_once_when_they_are_asked_for(play: Play) -> None:
-    """One, many, and up to a height."""
-
-    async def story(node: Node) -> None:
-        development = node.development
-        assert await development.mine() == 1
-        assert await development.mine(20) == 21
-        assert await development.advance(1_000) == 1_000
-        assert await development.advance(1_000) == 1_000
-        assert node.view.height == 1_000
-
-    play(story)
-
-
 @pytest.mark.parametrize("blocks", [0, -3, ADVANCE_MAX + 1])
-def test_mining_is_refused_when_the_number_cannot_be(play: Play, blocks: int) -> None:
+@on_node()
+async def test_mining_is_refused_when_the_number_cannot_be(node: Node, blocks: int) -> None:
     """The message names it."""
-
-    async def story(node: Node) -> None:
-        with pytest.raises(Rejection, match=f"cannot (mine|advance to height) {blocks}"):
-            await node.development.mine(blocks)
-        assert node.view.height == 0
-
-    play(story)
+    with pytest.raises(Rejection, match=f"cannot (mine|advance to height) {blocks}"):
+        await node.development.mine(blocks)
+    assert node.view.height == 0
 
 
-def test_snapshots_have_numbers_and_later_ones_go_when_one_is_reverted_to(play: Play) -> None:
+@on_node()
+async def test_snapshots_have_numbers_and_later_ones_go_when_one_is_reverted_to(node: Node) -> None:
     """The one that was gone back to stays, and so do those before it."""
-
-    async def story(node: Node) -> None:
-        development = node.development
-        marks = []
-        for _ in range(3):
-            marks.append(await development.snapshot())
-            await development.mine(2)
-        assert marks == [1, 2, 3]
-        assert await development.revert(2) == 2
-        with pytest.raises(Rejection, match="there is no snapshot 3"):
-            await development.revert(3)
-        await development.mine(5)
-        assert await development.revert(2) == 2
-        assert await development.snapshot() == 4
-        assert await development.revert(1) == 0
-
-    play(story)
+    development = node.development
+    marks = []
+    for _ in range(3):
+        marks.append(await development.snapshot())
+        await development.mine(2)
+    assert marks == [1, 2, 3]
+    assert await development.revert(2) == 2
+    with pytest.raises(Rejection, match="there is no snapshot 3"):
+        await development.revert(3)
+    await development.mine(5)
+    assert await development.revert(2) == 2
+    assert await development.snapshot() == 4
+    assert await development.revert(1) == 0
 
 
-def test_oldest_snapshot_makes_room_when_there_are_too_many(play: Play) -> None:
+@on_node()
+async def test_oldest_snapshot_makes_room_when_there_are_too_many(node: Node) -> None:
     """A test suite that never reverts fills no memory."""
-
-    async def story(node: Node) -> None:
-        for _ in range(SNAPSHOTS_MAX + 1):
-            await node.development.snapshot()
-        with pytest.raises(Rejection, match="there is no snapshot 1"):
-            await node.development.revert(1)
-        assert await node.development.revert(2) == 0
-
-    play(story)
+    for _ in range(SNAPSHOTS_MAX + 1):
+        await node.development.snapshot()
+    with pytest.raises(Rejection, match="there is no snapshot 1"):
+        await node.development.revert(1)
+    assert await node.development.revert(2) == 0
 
 
-def test_transactions_come_back_when_their_blocks_are_dropped(play: Play) -> None:
+@on_node(NodeOptions(pace=AT_ONCE))
+async def test_transactions_come_back_when_their_blocks_are_dropped(node: Node) -> None:
     """Mined at once again under the pace auto, and gone when nobody wants them."""
-
-    async def story(node: Node) -> None:
-        key = development_account(account_name(0)).private_key
-        [verdict] = await node.submit([draft_transaction(node.view, gift(), key)])
-        await receipt_of(node, verdict.hash)
-        await node.development.mine(3)
-        assert await node.development.reorg(4) == 0
-        assert (await receipt_of(node, verdict.hash)).block_height == 1
-        assert await node.development.reorg(1, keep_transactions=False) == 0
-        assert len(node.mempool) == 0
-        assert node.view.height == 0
-
-    play(story, NodeOptions(pace=AT_ONCE))
+    key = development_account(account_name(0)).private_key
+    [verdict] = await node.submit([draft_transaction(node.view, gift(), key)])
+    await receipt_of(node, verdict.hash)
+    await node.development.mine(3)
+    assert await node.development.reorg(4) == 0
+    assert (await receipt_of(node, verdict.hash)).block_height == 1
+    assert await node.development.reorg(1, keep_transactions=False) == 0
+    assert len(node.mempool) == 0
+    assert node.view.height == 0
 
 
-def test_balance_is_what_it_was_set_to(play: Play) -> None:
-    """Of an account that there was, and of one that there was not."""
-
-    async def story(node: Node) -> None:
-        for address, amount in ((person(1), 5), (NOBODY, 10**30)):
-            receipt = await receipt_of(node, await node.development.set_balance(address, amount))
-            assert receipt.ok, receipt.error
-            assert node.view.balance(address) == amount
-
-    play(story, NodeOptions(pace=AT_ONCE))
-
-
-def test_requests_that_come_together_take_a_nonce_each(play: Play) -> None:
+@on_node()
+async def test_requests_that_come_together_take_a_nonce_each(node: Node) -> None:
     """All of them are in one block."""
-
-    async def story(node: Node) -> None:
-        addresses = [Address(bytes([index]) * 20) for index in range(1, 21)]
-        calls = (node.development.set_balance(address, index) for index, address in enumerate(addresses))
-        names = await asyncio.gather(*calls)
-        await node.development.mine()
-        assert len({*names}) == len(addresses)
-        assert [node.view.balance(address) for address in addresses] == list(range(20))
-
-    play(story)
+    addresses = [Address(bytes([index]) * 20) for index in range(1, 21)]
+    calls = (node.development.set_balance(address, index) for index, address in enumerate(addresses))
+    names = await asyncio.gather(*calls)
+    await node.development.mine()
+    assert len({*names}) == len(addresses)
+    assert [node.view.balance(address) for address in addresses] == list(range(20))
 
 
-def test_transaction_is_anybodys_when_he_is_impersonated(play: Play) -> None:
-    """Without a key; nonce, fees and receipt are as for any other."""
-
-    async def story(node: Node) -> None:
-        await receipt_of(node, await node.development.set_balance(NOBODY, 1_000 * BASE_UNITS_PER_CBY))
-        before = node.view.balance(person(1))
-        names = [await node.development.impersonate(NOBODY, Transfer(person(1), amount)) for amount in (5, 6)]
-        for name in names:
-            receipt = await receipt_of(node, name)
-            assert (receipt.ok, receipt.payer) == (True, NOBODY)
-        assert node.view.balance(person(1)) == before + 11
-        assert node.view.account(NOBODY).nonce == 2
-
-    play(story, NodeOptions(pace=AT_ONCE))
-
-
-def test_impersonation_is_refused_when_the_account_cannot_pay(play: Play) -> None:
+@on_node()
+async def test_impersonation_is_refused_when_the_account_cannot_pay(node: Node) -> None:
     """As the mempool would refuse it from its owner."""
-
-    async def story(node: Node) -> None:
-        with pytest.raises(Rejection) as caught:
-            await node.development.impersonate(NOBODY, Transfer(person(1), 5))
-        assert caught.value.reason is RejectionReason.INSUFFICIENT_GAS_BALANCE
-
-    play(story)
+    with pytest.raises(Rejection) as caught:
+        await node.development.impersonate(NOBODY, Transfer(person(1), 5))
+    assert caught.value.reason is RejectionReason.INSUFFICIENT_GAS_BALANCE
 
 
-def test_timer_fires_later_when_it_is_held(play: Play) -> None:
-    """At a height that is named, or at the last one at which it may fire."""
-
-    async def story(node: Node) -> None:
-        actor, timer_id = await start_clock(node)
-        assert (await receipt_of(node, await node.development.hold(timer_id, 50))).ok
-        await node.development.advance(49)
-        assert node.view.storage(actor) == {}
-        await node.development.advance(50)
-        assert node.view.storage(actor) == {b"fired": b"50"}
-
-    play(story, NodeOptions(pace=AT_ONCE))
-
-
-@pytest.mark.parametrize("mechanism", ["fifo", "lane"])
-def test_timer_fires_in_the_block_of_the_request_when_it_is_forced(play: Play, mechanism: str) -> None:
-    """Timers follow transactions there."""
-
-    async def story(node: Node) -> None:
-        actor, timer_id = await start_clock(node)
-        receipt = await receipt_of(node, await node.development.force(timer_id))
-        assert receipt.ok, receipt.error
-        assert node.view.storage(actor) == {b"fired": str(receipt.block_height).encode()}
-
-    play(story, NodeOptions(pace=AT_ONCE), mechanism=mechanism)
-
-
-def test_timer_never_fires_when_it_is_dropped(play: Play) -> None:
+@on_node(NodeOptions(pace=AT_ONCE))
+async def test_timer_never_fires_when_it_is_dropped(node: Node) -> None:
     """It has ended, and what concerns it is refused from then on."""
-
-    async def story(node: Node) -> None:
-        actor, timer_id = await start_clock(node)
-        assert (await receipt_of(node, await node.development.drop(timer_id))).ok
-        await node.development.mine(30)
-        assert node.view.storage(actor) == {}
-        for call in (node.development.drop, node.development.force, node.development.hold):
-            with pytest.raises(Rejection, match="there is no live timer"):
-                await call(timer_id)
-
-    play(story, NodeOptions(pace=AT_ONCE))
+    actor, timer_id = await start_clock(node)
+    assert (await receipt_of(node, await node.development.drop(timer_id))).ok
+    await node.development.mine(30)
+    assert node.view.storage(actor) == {}
+    for call in (node.development.drop, node.development.force, node.development.hold):
+        with pytest.raises(Rejection, match="there is no live timer"):
+            await call(timer_id)
 
 
-def test_faucet_gives_and_fills_itself(play: Play) -> None:
+@on_node(NodeOptions(pace=AT_ONCE))
+async def test_faucet_gives_and_fills_itself(node: Node) -> None:
     """First from the deployer's account, then from its own, which the deployer fills whenever it is low."""
-
-    async def story(node: Node) -> None:
-        faucet, deployer = development_account(FAUCET).address, development_account(DEPLOYER).address
-        start = node.view.balance(deployer)
-        receipt = await receipt_of(node, await node.development.faucet(NOBODY))
-        assert (receipt.ok, receipt.payer) == (True, deployer)
-        assert node.view.balance(NOBODY) == FAUCET_AMOUNT
-        assert node.view.balance(faucet) == FAUCET_FILLED
-        receipt = await receipt_of(node, await node.development.faucet(NOBODY))
-        assert receipt.payer == faucet
-        await receipt_of(node, await node.development.set_balance(faucet, 7))
-        receipt = await receipt_of(node, await node.development.faucet(NOBODY))
-        assert receipt.payer == deployer
-        assert node.view.balance(faucet) == FAUCET_FILLED
-        assert node.view.balance(NOBODY) == 3 * FAUCET_AMOUNT
-        assert node.view.balance(deployer) < start - 2 * FAUCET_AMOUNT
-
-    play(story, NodeOptions(pace=AT_ONCE))
+    faucet, deployer = development_account(FAUCET).address, development_account(DEPLOYER).address
+    start = node.view.balance(deployer)
+    receipt = await receipt_of(node, await node.development.faucet(NOBODY))
+    assert (receipt.ok, receipt.payer) == (True, deployer)
+    assert node.view.balance(NOBODY) == FAUCET_AMOUNT
+    assert node.view.balance(faucet) == FAUCET_FILLED
+    receipt = await receipt_of(node, await node.development.faucet(NOBODY))
+    assert receipt.payer == faucet
+    await receipt_of(node, await node.development.set_balance(faucet, 7))
+    receipt = await receipt_of(node, await node.development.faucet(NOBODY))
+    assert receipt.payer == deployer
+    assert node.view.balance(faucet) == FAUCET_FILLED
+    assert node.view.balance(NOBODY) == 3 * FAUCET_AMOUNT
+    assert node.view.balance(deployer) < start - 2 * FAUCET_AMOUNT
 
 
-def test_faucet_is_filled_once_when_many_ask_before_a_block_comes(play: Play) -> None:
+@on_node()
+async def test_faucet_is_filled_once_when_many_ask_before_a_block_comes(node: Node) -> None:
     """The filling waits as they do."""
-
-    async def story(node: Node) -> None:
-        for _ in range(5):
-            await node.development.faucet(NOBODY)
-        assert len(node.mempool) == 6
-
-    play(story)
+    for _ in range(5):
+        await node.development.faucet(NOBODY)
+    assert len(node.mempool) == 6
 
 
 def test_faucet_is_empty_when_nobody_funds_it() -> None:

@@ -1,13 +1,13 @@
 """The node: admission, outcomes, questions, and its end."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.node.service.world import AT_ONCE, PATIENCE, TIGHT, gift, person
+from tests.unit.node.service.conftest import on_node
+from tests.unit.node.service.world import PATIENCE, TIGHT, gift, person
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction, draft_unsigned
 from trailboss.mempool import AdmissionStatus
@@ -18,7 +18,6 @@ from trailboss.node.service import FAILED, RUNNING, STOPPING_STATUS, Node
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import ZERO_HASH
 
-Play = Callable[..., None]
 ECHO = b"""
 def echo(payload):
     return payload + str(pvm_host.block_height()).encode()
@@ -36,248 +35,168 @@ def drafted(node: Node, sender: int = 0, ahead: int = 0, terms: Terms = TIGHT) -
     return draft_transaction(node.view, gift(), key, terms=terms, waiting=ahead)
 
 
-def test_transactions_are_admitted_in_order_when_several_come_together(play: Play) -> None:
+@on_node()
+async def test_transactions_are_admitted_in_order_when_several_come_together(node: Node) -> None:
     """One verdict for each; what is refused does not keep the others out."""
-
-    async def story(node: Node) -> None:
-        good = [drafted(node, ahead=ahead) for ahead in range(3)]
-        forged = replace(drafted(node, sender=1), signature=drafted(node, sender=2).signature)
-        verdicts = await node.submit([good[0], forged, good[1], good[2], good[0]])
-        assert [verdict.status for verdict in verdicts] == [
-            AdmissionStatus.ACCEPTED,
-            AdmissionStatus.REFUSED,
-            AdmissionStatus.ACCEPTED,
-            AdmissionStatus.ACCEPTED,
-            AdmissionStatus.KNOWN,
-        ]
-        assert verdicts[1].rejection.reason is RejectionReason.INVALID_SIGNATURE
-        assert [verdict.hash for verdict in verdicts[2:4]] == [transaction_hash(each) for each in good[1:]]
-        assert len(node.mempool) == 3
-
-    play(story)
+    good = [drafted(node, ahead=ahead) for ahead in range(3)]
+    forged = replace(drafted(node, sender=1), signature=drafted(node, sender=2).signature)
+    verdicts = await node.submit([good[0], forged, good[1], good[2], good[0]])
+    assert [verdict.status for verdict in verdicts] == [
+        AdmissionStatus.ACCEPTED,
+        AdmissionStatus.REFUSED,
+        AdmissionStatus.ACCEPTED,
+        AdmissionStatus.ACCEPTED,
+        AdmissionStatus.KNOWN,
+    ]
+    assert verdicts[1].rejection.reason is RejectionReason.INVALID_SIGNATURE
+    assert [verdict.hash for verdict in verdicts[2:4]] == [transaction_hash(each) for each in good[1:]]
+    assert len(node.mempool) == 3
 
 
-def test_unsigned_transaction_is_refused_when_it_comes_from_the_network(play: Play) -> None:
+@on_node()
+async def test_unsigned_transaction_is_refused_when_it_comes_from_the_network(node: Node) -> None:
     """A development chain would take it, but only the development calls may act for others."""
-
-    async def story(node: Node) -> None:
-        [verdict] = await node.submit([draft_unsigned(node.view, gift(), person(0), terms=TIGHT)])
-        assert verdict.rejection.reason is RejectionReason.INVALID_SIGNATURE
-
-    play(story)
+    [verdict] = await node.submit([draft_unsigned(node.view, gift(), person(0), terms=TIGHT)])
+    assert verdict.rejection.reason is RejectionReason.INVALID_SIGNATURE
 
 
-def test_transaction_is_refused_when_it_has_no_encoding(play: Play) -> None:
+@on_node()
+async def test_transaction_is_refused_when_it_has_no_encoding(node: Node) -> None:
     """As one of a JSON document can be; it has no hash."""
-
-    async def story(node: Node) -> None:
-        [verdict] = await node.submit([replace(drafted(node), cycles_limit=1 << 64)])
-        assert (verdict.status, verdict.hash) == (AdmissionStatus.REFUSED, ZERO_HASH)
-        assert verdict.rejection.reason is RejectionReason.OVERFLOW
-
-    play(story)
+    [verdict] = await node.submit([replace(drafted(node), cycles_limit=1 << 64)])
+    assert (verdict.status, verdict.hash) == (AdmissionStatus.REFUSED, ZERO_HASH)
+    assert verdict.rejection.reason is RejectionReason.OVERFLOW
 
 
-def test_signature_is_not_looked_at_when_a_transaction_could_not_come_in_anyway(
-    play: Play, monkeypatch: pytest.MonkeyPatch
+@on_node()
+async def test_signature_is_not_looked_at_when_a_transaction_could_not_come_in_anyway(
+    node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flood of them must cost little."""
 
     def refuse(_: Transaction) -> None:
         raise AssertionError
 
-    async def story(node: Node) -> None:
-        monkeypatch.setattr("trailboss.node.service.check_signature", refuse)
-        [verdict] = await node.submit([replace(drafted(node), chain_id=2)])
-        assert verdict.rejection.reason is RejectionReason.CHAIN_ID_MISMATCH
-
-    play(story)
+    monkeypatch.setattr("trailboss.node.service.check_signature", refuse)
+    [verdict] = await node.submit([replace(drafted(node), chain_id=2)])
+    assert verdict.rejection.reason is RejectionReason.CHAIN_ID_MISMATCH
 
 
-def test_outcome_comes_when_the_block_does(play: Play) -> None:
-    """With height and position, whether one asked before or after."""
-
-    async def story(node: Node) -> None:
-        first, second = drafted(node), drafted(node, ahead=1)
-        verdicts = await node.submit([first, second])
-        waiting = asyncio.create_task(node.outcome(verdicts[1].hash, PATIENCE * 1_000))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        await node.development.mine()
-        found = await waiting
-        assert (found.hash, found.place.height, found.place.position, found.rejection) == (verdicts[1].hash, 1, 1, None)
-        assert await node.outcome(verdicts[1].hash, 1) == found
-        assert (await node.outcome(verdicts[0].hash, 1)).place.position == 0
-
-    play(story)
-
-
-def test_outcome_is_none_when_the_time_is_over(play: Play) -> None:
+@on_node()
+async def test_outcome_is_none_when_the_time_is_over(node: Node) -> None:
     """Nothing of the wait is left."""
-
-    async def story(node: Node) -> None:
-        [verdict] = await node.submit([drafted(node)])
-        assert await node.outcome(verdict.hash, 0) is None
-        assert node._waits == {}
-
-    play(story)
+    [verdict] = await node.submit([drafted(node)])
+    assert await node.outcome(verdict.hash, 0) is None
+    assert node._waits == {}
 
 
-def test_outcome_is_the_refusal_when_a_transaction_is_replaced(play: Play) -> None:
+@on_node()
+async def test_outcome_is_the_refusal_when_a_transaction_is_replaced(node: Node) -> None:
     """Whoever waits for the one that lost its place hears of it at once, and later too."""
-
-    async def story(node: Node) -> None:
-        [cheap] = await node.submit([drafted(node)])
-        waiting = asyncio.create_task(node.outcome(cheap.hash, PATIENCE * 1_000))
-        await asyncio.sleep(0)
-        better = replace(TIGHT, max_priority_fee_per_cycle=9, max_fee_per_cycle=40_000, max_fee_per_cell=40_000)
-        [verdict] = await node.submit([drafted(node, terms=better)])
-        assert verdict.status is AdmissionStatus.REPLACED
-        outcome = await waiting
-        assert outcome.place is None
-        assert outcome.rejection is not None
-        assert await node.outcome(cheap.hash, 1) == outcome
-
-    play(story)
+    [cheap] = await node.submit([drafted(node)])
+    waiting = asyncio.create_task(node.outcome(cheap.hash, PATIENCE * 1_000))
+    await asyncio.sleep(0)
+    better = replace(TIGHT, max_priority_fee_per_cycle=9, max_fee_per_cycle=40_000, max_fee_per_cell=40_000)
+    [verdict] = await node.submit([drafted(node, terms=better)])
+    assert verdict.status is AdmissionStatus.REPLACED
+    outcome = await waiting
+    assert outcome.place is None
+    assert outcome.rejection is not None
+    assert await node.outcome(cheap.hash, 1) == outcome
 
 
-def test_block_comes_at_once_when_a_transaction_is_admitted_under_auto(play: Play) -> None:
-    """Nobody has to ask for it."""
-
-    async def story(node: Node) -> None:
-        [verdict] = await node.submit([drafted(node)])
-        assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).place.height == 1
-        assert node.view.height == 1
-
-    play(story, NodeOptions(pace=AT_ONCE))
-
-
-def test_question_is_answered_between_blocks(play: Play) -> None:
+@on_node()
+async def test_question_is_answered_between_blocks(node: Node) -> None:
     """As the next block would, within a limit of cycles."""
-
-    async def story(node: Node) -> None:
-        account = development_account(account_name(0))
-        instruction, actor = draft_deployment(account.address, ECHO, b"")
-        await node.submit([draft_transaction(node.view, instruction, account.private_key)])
-        await node.development.mine()
-        answer = await node.ask(actor, "echo", b"block ", person(3), 100_000)
-        assert answer.return_value == b"block 2"
-        answer = await node.ask(actor, "spin", b"", person(3), 1_000_000)
-        assert (answer.error.slug, answer.cycles_used) == ("out_of_cycles", 1_000_000)
-        assert node.view.height == 1
-
-    play(story)
+    account = development_account(account_name(0))
+    instruction, actor = draft_deployment(account.address, ECHO, b"")
+    await node.submit([draft_transaction(node.view, instruction, account.private_key)])
+    await node.development.mine()
+    answer = await node.ask(actor, "echo", b"block ", person(3), 100_000)
+    assert answer.return_value == b"block 2"
+    answer = await node.ask(actor, "spin", b"", person(3), 1_000_000)
+    assert (answer.error.slug, answer.cycles_used) == ("out_of_cycles", 1_000_000)
+    assert node.view.height == 1
 
 
 @pytest.mark.parametrize("cycles", [0, 1_000_001, -1])
-def test_question_is_refused_when_its_limit_cannot_be(play: Play, cycles: int) -> None:
+@on_node()
+async def test_question_is_refused_when_its_limit_cannot_be(node: Node, cycles: int) -> None:
     """It runs between two blocks, and both wait for it."""
-
-    async def story(node: Node) -> None:
-        with pytest.raises(Rejection, match=f"cycles_limit is {cycles}, outside 1..=1000000"):
-            await node.ask(person(0), "echo", b"", person(0), cycles)
-
-    play(story)
+    with pytest.raises(Rejection, match=f"cycles_limit is {cycles}, outside 1..=1000000"):
+        await node.ask(person(0), "echo", b"", person(0), cycles)
 
 
-def test_view_stays_when_the_chain_goes_on(play: Play) -> None:
-    """Whoever has taken it answers from one height."""
-
-    async def story(node: Node) -> None:
-        before = node.view
-        held = before.balance(person(1))
-        await node.submit([drafted(node)])
-        await node.development.mine(300)
-        assert (before.height, before.balance(person(1))) == (0, held)
-        assert (node.view.height, node.view.balance(person(1))) == (300, held + 7)
-
-    play(story)
-
-
-def test_subscribers_hear_of_blocks_before_whoever_asked_for_them(play: Play) -> None:
+@on_node()
+async def test_subscribers_hear_of_blocks_before_whoever_asked_for_them(node: Node) -> None:
     """In order, none left out."""
-
-    async def story(node: Node) -> None:
-        async with node.feed.subscribe() as subscription:
-            await node.development.mine(300)
-            assert node.feed.view is node.view
-            await node.development.reorg(5)
-            steps = [await subscription.take_next() for _ in range(3)]
-        assert [(len(step.blocks), step.reorg_from) for step in steps] == [(256, None), (44, None), (0, 295)]
-
-    play(story)
+    async with node.feed.subscribe() as subscription:
+        await node.development.mine(300)
+        assert node.feed.view is node.view
+        await node.development.reorg(5)
+        steps = [await subscription.take_next() for _ in range(3)]
+    assert [(len(step.blocks), step.reorg_from) for step in steps] == [(256, None), (44, None), (0, 295)]
 
 
-def test_pace_changes_when_it_is_told(play: Play) -> None:
+@on_node()
+async def test_pace_changes_when_it_is_told(node: Node) -> None:
     """What waits is mined when the new pace says so."""
-
-    async def story(node: Node) -> None:
-        [verdict] = await node.submit([drafted(node)])
-        assert node.pace == MANUAL
-        await node.development.set_pace(AUTO)
-        assert node.pace == AUTO
-        assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).place.height == 1
-
-    play(story)
+    [verdict] = await node.submit([drafted(node)])
+    assert node.pace == MANUAL
+    await node.development.set_pace(AUTO)
+    assert node.pace == AUTO
+    assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).place.height == 1
 
 
-def test_node_fails_when_the_chain_contradicts_itself(play: Play) -> None:
+@on_node()
+async def test_node_fails_when_the_chain_contradicts_itself(node: Node) -> None:
     """It says so, those who wait hear that it stops, and nothing is taken any more."""
+    [verdict] = await node.submit([drafted(node)])
+    waiting = asyncio.create_task(node.outcome(verdict.hash, PATIENCE * 1_000))
+    await asyncio.sleep(0)
 
-    async def story(node: Node) -> None:
-        [verdict] = await node.submit([drafted(node)])
-        waiting = asyncio.create_task(node.outcome(verdict.hash, PATIENCE * 1_000))
-        await asyncio.sleep(0)
+    def fail(_: Any) -> None:
+        raise InvariantError("sums differ")
 
-        def fail(_: Any) -> None:
-            raise InvariantError("sums differ")
-
-        with pytest.raises(InvariantError):
-            await node.do(fail)
-        await node.ended.wait()
-        assert (node.health.status, node.health.reason) == (FAILED, "sums differ")
+    with pytest.raises(InvariantError):
+        await node.do(fail)
+    await node.ended.wait()
+    assert (node.health.status, node.health.reason) == (FAILED, "sums differ")
+    with pytest.raises(StoppingError):
+        await waiting
+    for refused in (node.submit([]), node.outcome(verdict.hash, 1), node.development.mine()):
         with pytest.raises(StoppingError):
-            await waiting
-        for refused in (node.submit([]), node.outcome(verdict.hash, 1), node.development.mine()):
-            with pytest.raises(StoppingError):
-                await refused
-
-    play(story)
+            await refused
 
 
-def test_node_fails_when_what_it_accepts_cannot_be_written(play: Play) -> None:
+@on_node()
+async def test_node_fails_when_what_it_accepts_cannot_be_written(node: Node) -> None:
     """Nothing is acknowledged that could be lost."""
 
-    async def story(node: Node) -> None:
-        def refuse(*_: Any) -> None:
-            raise StorageError("journal", "the disk is full", "make room")
+    def refuse(*_: Any) -> None:
+        raise StorageError("journal", "the disk is full", "make room")
 
-        node.mempool.add = refuse
-        with pytest.raises(StoppingError):
-            await node.submit([drafted(node)])
-        await node.ended.wait()
-        assert node.health.status == FAILED
-        assert "the disk is full" in node.health.reason
-
-    play(story)
+    node.mempool.add = refuse
+    with pytest.raises(StoppingError):
+        await node.submit([drafted(node)])
+    await node.ended.wait()
+    assert node.health.status == FAILED
+    assert "the disk is full" in node.health.reason
 
 
-def test_those_who_wait_hear_of_it_when_the_node_stops(play: Play) -> None:
+@on_node(NodeOptions(pace=Pace.every(1_000)))
+async def test_those_who_wait_hear_of_it_when_the_node_stops(node: Node) -> None:
     """And everything that the node was given is closed."""
-
-    async def story(node: Node) -> None:
-        assert node.health.status == RUNNING
-        [verdict] = await node.submit([drafted(node)])
-        waiting = asyncio.create_task(node.outcome(verdict.hash, PATIENCE * 1_000))
-        await asyncio.sleep(0)
-        async with node.feed.subscribe() as subscription:
-            node.begin_stop()
-            assert await subscription.take_next() is None
-        assert node.health.status == STOPPING_STATUS
-        with pytest.raises(StoppingError):
-            await waiting
-        await node.close()
-        assert node.index.is_closed
-        assert node.health.status == STOPPING_STATUS
-
-    play(story, NodeOptions(pace=Pace.every(1_000)))
+    assert node.health.status == RUNNING
+    [verdict] = await node.submit([drafted(node)])
+    waiting = asyncio.create_task(node.outcome(verdict.hash, PATIENCE * 1_000))
+    await asyncio.sleep(0)
+    async with node.feed.subscribe() as subscription:
+        node.begin_stop()
+        assert await subscription.take_next() is None
+    assert node.health.status == STOPPING_STATUS
+    with pytest.raises(StoppingError):
+        await waiting
+    await node.close()
+    assert node.index.is_closed
+    assert node.health.status == STOPPING_STATUS

@@ -17,7 +17,7 @@ from trailboss.state.disk.recovery import load_marker, put_marker
 from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.state.disk.tables import BLOCKS, JOURNAL, META, NAMES, STATE, TIMER_HEIGHTS, Tables, height_key
 from trailboss.state.slots import encode_slot
-from trailboss.state.store import BEFORE_GENESIS, KEPT_ROOTS, MemoryStore, Undo
+from trailboss.state.store import MemoryStore, Undo
 
 ACTOR = b"\x05" * 20
 KEY = keys.config_key(b"counter")
@@ -67,14 +67,6 @@ def reopened(store: DiskStore) -> DiskStore:
     return DiskStore.open(directory, durable=False, settings=SMALL)
 
 
-def test_store_starts_empty_when_it_is_created(directory) -> None:
-    """A new chain is before its genesis, and knows what it is made from."""
-    with DiskStore.create(directory, b"genesis") as store:
-        assert (store.height, store.state_root, store.floor) == (BEFORE_GENESIS, MemoryStore().state_root, -1)
-    with DiskStore.open(directory) as store:
-        assert (store.height, store.genesis) == (BEFORE_GENESIS, b"genesis")
-
-
 @pytest.mark.parametrize("blocks", [1, 3, 4, 5, 23])
 def test_state_survives_when_blocks_are_sealed(store, blocks) -> None:
     """Before, at and after a flush, the reopened store is that of the sealed blocks."""
@@ -87,18 +79,6 @@ def test_state_survives_when_blocks_are_sealed(store, blocks) -> None:
         assert again.timer_height((0).to_bytes(32, "big")) == 10
         assert again.timer_height(bytes(range(32))) is None
         again.check_invariants()
-
-
-def test_blocks_show_at_once_and_end_with_the_store_when_they_are_staged(store) -> None:
-    """A staged block is read like any other; unless it is sealed, it is gone after closing."""
-    grow(store, 2)
-    root = store.state_root
-    store.commit(2, changes_of(2))
-    assert store.read(KEY) == (2).to_bytes(4, "big")
-    assert store.timer_height((2).to_bytes(32, "big")) == 12
-    with reopened(store) as again:
-        assert (again.height, again.state_root) == (1, root)
-        assert again.timer_height((2).to_bytes(32, "big")) is None
 
 
 def test_one_transaction_seals_a_run_of_idle_blocks(store) -> None:
@@ -139,32 +119,6 @@ def test_record_is_refused_when_its_height_is_not_above_the_last(store, height) 
     store.commit(3, {})
     with pytest.raises(InvariantError, match=f"a block record of height {height} must lie within 3..=3"):
         store.seal((height, b"record"))
-
-
-@pytest.mark.parametrize("depth", [1, 3, 4, 7, 8])
-@pytest.mark.parametrize("reopen", [False, True])
-def test_revert_gives_the_straight_store_when_it_goes_below_the_flush(store, depth, reopen) -> None:
-    """Across flushes and after opening, the state is that of a store that never went further; so is what follows."""
-    grow(store, 23)
-    store = reopened(store) if reopen else store
-    store.revert(22 - depth)
-    assert [height for height, _ in store.records(0)] == list(range(23 - depth))
-    with reopened(store) as again:
-        assert (again.height, again.state_root) == (22 - depth, straight(23 - depth).state_root)
-        again.check_invariants()
-        grow(again, depth)
-        assert again.state_root == straight(23).state_root
-        again.check_invariants()
-
-
-def test_revert_goes_beyond_the_kept_trees_when_the_journal_reaches(directory) -> None:
-    """The trees are changed back when no pointer to them is left."""
-    settings = StoreSettings(flush_interval=4, kept_journal=200, map_size=1 << 16)
-    with DiskStore.create(directory, b"", durable=False, settings=settings) as store:
-        grow(store, KEPT_ROOTS + 40)
-        store.revert(5)
-        assert store.state_root == straight(6).state_root
-        store.check_invariants()
 
 
 def test_revert_is_refused_when_the_journal_does_not_reach(store) -> None:

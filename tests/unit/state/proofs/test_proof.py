@@ -18,13 +18,7 @@ from trailboss.state import keys
 from trailboss.state.proofs.nodes import ShownInterior, ShownPage
 from trailboss.state.proofs.proof import Proof
 from trailboss.state.proofs.prover import prove
-from trailboss.state.proofs.subjects import (
-    AccountSubject,
-    SlotSubject,
-    StorageSubject,
-    TimersSubject,
-    TimerSubject,
-)
+from trailboss.state.proofs.subjects import AccountSubject, SlotSubject, StorageSubject, TimersSubject, TimerSubject
 
 ADDRESS = Address(b"\x11" * 20)
 OTHER = Address(b"\x22" * 20)

@@ -9,7 +9,7 @@ import resource
 import selectors
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -45,7 +45,7 @@ def run_in_children(
     programs: Sequence[HostileProgram],
     make_engine: MakeEngine,
     *,
-    seconds: Callable[[str], float] = lambda _: CPU_SECONDS,
+    seconds: Mapping[str, float] | None = None,
     memory: int = MEMORY,
 ) -> dict[str, Ending]:
     """Run programs, each once, and return their endings by name.
@@ -53,11 +53,11 @@ def run_in_children(
     Args:
         programs: What to run.
         make_engine: Called in each child after it was forked; it may return what the parent has prepared.
-        seconds: Limit of CPU time of a program, by its name.
+        seconds: Limit of CPU time of a program, by its name; `CPU_SECONDS` for those that it lacks.
         memory: Address space of a child, bytes.
     """
     endings: dict[str, Ending] = {}
-    lanes = [_Lane(programs[place::CHILDREN], make_engine, seconds, memory) for place in range(CHILDREN)]
+    lanes = [_Lane(programs[place::CHILDREN], make_engine, seconds or {}, memory) for place in range(CHILDREN)]
     with selectors.DefaultSelector() as selector:
         for lane in lanes:
             lane.start(selector)
@@ -126,7 +126,7 @@ def _work(
     programs: Sequence[HostileProgram],
     pipe: int,
     make_engine: MakeEngine,
-    seconds: Callable[[str], float],
+    seconds: Mapping[str, float],
     memory: int,
 ) -> None:
     """Be a child: run programs, report each, and leave without the parent's own clean-up."""
@@ -141,7 +141,7 @@ def _work(
         engine = make_engine(PARAMS)
         for program in programs:
             # RLIMIT_CPU counts whole seconds of the process; this one counts those of the program.
-            signal.setitimer(signal.ITIMER_PROF, seconds(program.name))
+            signal.setitimer(signal.ITIMER_PROF, seconds.get(program.name, CPU_SECONDS))
             ending = _attempt(engine, program)
             signal.setitimer(signal.ITIMER_PROF, 0)
             os.write(pipe, msgspec.json.encode(ending) + b"\n")
@@ -160,6 +160,7 @@ def _attempt(engine: Any, program: HostileProgram) -> Ending:
     # The engine must not raise, and this is how a test learns that it does.
     except BaseException as error:  # noqa: BLE001
         limit = f"raised {type(error).__name__}: {error}"
-    if outcome is not None and outcome.exception == "MemoryError" and outcome.slug == "out_of_memory":
+    # A deque that cannot grow raises a SystemError.
+    if outcome is not None and outcome.exception in ("MemoryError", "SystemError"):
         limit = "memory"
     return Ending(outcome, limit, time.process_time() - begun)

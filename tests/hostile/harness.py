@@ -1,6 +1,6 @@
-"""Runs one hostile program on any engine: checked as at deployment, then one frame at the default limits of a fire.
+"""Runs one hostile program on any engine: as at deployment, then one frame at the default limits of a fire.
 
-A test of an engine gives `run_program` the engine, or `run_in_children` (`tests.hostile.children`) a function that makes
+A test gives `run_program` the engine, or `run_in_children` (`tests.hostile.children`) a function that makes
 one. The host is the world of the golden tests, with the chain's limit of nested calls; it records every call.
 """
 

@@ -4,6 +4,7 @@ A child runs programs one after another and reports each; when one kills it, the
 kernel enforces the limits, so that work in C cannot evade them.
 """
 
+import faulthandler
 import os
 import resource
 import selectors
@@ -132,6 +133,7 @@ def _work(
     """Be a child: run programs, report each, and leave without the parent's own clean-up."""
     status = 1
     try:
+        faulthandler.disable()
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, 1)
         os.dup2(nothing, 2)

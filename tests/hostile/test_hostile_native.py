@@ -9,7 +9,7 @@ from tests.hostile.native_limits import NATIVE_LIMITS
 from trailboss.vm.native import NativeEngine
 
 PROGRAMS_MIN = 320
-LISTED_SECONDS = 1.0  # a listed program that ends within this has to leave the list
+LISTED_SECONDS = 0.5  # a listed program that ends within this has to leave the list
 EXPECTED_CLASSES = """agents cpu_native cpu_python deployment determinism determinism_text exceptions finalizers
     host_arguments introspection introspection_library memory sdk_doors"""
 

@@ -367,9 +367,9 @@ PROGRAMS = (
     ),
     body(
         "shake-long",
-        "an extendable hash that answers with a gigabyte",
+        "an extendable hash that answers with 300 megabytes",
         """
-        return hashlib.shake_128(b"x").digest(10**9)[:4]
+        return hashlib.shake_128(b"x").digest(3 * 10**8)[:4]
     """,
         "hashlib",
     ),

@@ -2,9 +2,28 @@
 
 from tests.hostile.program import HostileProgram, body
 
-CALLS = """call_actor cancel_timer charge_gas create_deferred_tx delete_state emit_event extend_timer get_state keccak256
-    randomness scan_state_prefix schedule_timer schedule_timer_ex send_message set_gas_bidding_agent set_state
-    set_reserved_state set_timeout transfer_balance verify_signature""".split()
+CALLS = [
+    "call_actor",
+    "cancel_timer",
+    "charge_gas",
+    "create_deferred_tx",
+    "delete_state",
+    "emit_event",
+    "extend_timer",
+    "get_state",
+    "keccak256",
+    "randomness",
+    "scan_state_prefix",
+    "schedule_timer",
+    "schedule_timer_ex",
+    "send_message",
+    "set_gas_bidding_agent",
+    "set_state",
+    "set_reserved_state",
+    "set_timeout",
+    "transfer_balance",
+    "verify_signature",
+]
 EVERY_CALL = f"""
 found = {{}}
 for name in {CALLS}:

@@ -10,7 +10,8 @@ import resource
 import selectors
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -42,23 +43,30 @@ class Ending(Struct, frozen=True):
     seconds: float = 0.0
 
 
+class Limits(Struct, frozen=True):
+    """What a child may use.
+
+    Attributes:
+        seconds: CPU time of a program by its name; `CPU_SECONDS` for those that are not named.
+        memory: Address space beyond what the parent has, bytes.
+        marked: Names of programs after which a child is not used again.
+    """
+
+    seconds: Mapping[str, float] = {}
+    memory: int = MEMORY
+    marked: Container[str] = ()
+
+
 def run_in_children(
-    programs: Sequence[HostileProgram],
-    make_engine: MakeEngine,
-    *,
-    seconds: Mapping[str, float] | None = None,
-    memory: int = MEMORY,
+    programs: Sequence[HostileProgram], make_engine: MakeEngine, limits: Limits | None = None
 ) -> dict[str, Ending]:
     """Run programs, each once, and return their endings by name.
 
-    Args:
-        programs: What to run.
-        make_engine: Called in each child after it was forked; it may return what the parent has prepared.
-        seconds: Limit of CPU time of a program, by its name; `CPU_SECONDS` for those that it lacks.
-        memory: Address space of a child, bytes.
+    ``make_engine`` is called in each child after it was forked; it may return what the parent has prepared.
     """
+    limits = limits or Limits()
     endings: dict[str, Ending] = {}
-    lanes = [_Lane(programs[place::CHILDREN], make_engine, seconds or {}, memory) for place in range(CHILDREN)]
+    lanes = [_Lane(programs[place::CHILDREN], make_engine, limits) for place in range(CHILDREN)]
     with selectors.DefaultSelector() as selector:
         for lane in lanes:
             lane.start(selector)
@@ -73,9 +81,10 @@ def run_in_children(
 class _Lane:
     """A queue of programs, and the child that works on it."""
 
-    def __init__(self, programs: Sequence[HostileProgram], *settings: Any) -> None:
+    def __init__(self, programs: Sequence[HostileProgram], make_engine: MakeEngine, limits: Limits) -> None:
         self._waiting = list(programs)
-        self._settings = settings
+        self._make_engine = make_engine
+        self._limits = limits
         self._pid = 0
         self._pipe = -1
         self._buffer = b""
@@ -89,7 +98,7 @@ class _Lane:
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self._pipe)
-            _work(self._waiting, given, *self._settings)
+            _work(self._waiting, given, self._make_engine, self._limits)
         os.close(given)
         self._buffer, self._begun = b"", time.monotonic()
         selector.register(self._pipe, selectors.EVENT_READ, self)
@@ -106,9 +115,9 @@ class _Lane:
         selector.unregister(self._pipe)
         os.close(self._pipe)
         _, status = os.waitpid(self._pid, 0)
-        if self._waiting:
+        if self._waiting and status:
             endings[self._waiting.pop(0).name] = Ending(limit=_killed(status))
-            self.start(selector)
+        self.start(selector)
 
     def check_clock(self) -> None:
         """Kill a child that neither works nor ends."""
@@ -123,13 +132,7 @@ def _killed(status: int) -> str:
     return _KILLS.get(signal.Signals(number), f"signal {signal.Signals(number).name}")
 
 
-def _work(
-    programs: Sequence[HostileProgram],
-    pipe: int,
-    make_engine: MakeEngine,
-    seconds: Mapping[str, float],
-    memory: int,
-) -> None:
+def _work(programs: Sequence[HostileProgram], pipe: int, make_engine: MakeEngine, limits: Limits) -> None:
     """Be a child: run programs, report each, and leave without the parent's own clean-up."""
     status = 1
     try:
@@ -138,18 +141,27 @@ def _work(
         os.dup2(nothing, 1)
         os.dup2(nothing, 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        memory = _address_space() + limits.memory
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         engine = make_engine(PARAMS)
         for program in programs:
             # RLIMIT_CPU counts whole seconds of the process; this one counts those of the program.
-            signal.setitimer(signal.ITIMER_PROF, seconds.get(program.name, CPU_SECONDS))
+            signal.setitimer(signal.ITIMER_PROF, limits.seconds.get(program.name, CPU_SECONDS))
             ending = _attempt(engine, program)
             signal.setitimer(signal.ITIMER_PROF, 0)
             os.write(pipe, msgspec.json.encode(ending) + b"\n")
+            if program.name in limits.marked:
+                break
         status = 0
     finally:
         os._exit(status)
+
+
+def _address_space() -> int:
+    """Return the bytes that this process has mapped; 0 where the system does not say."""
+    path = Path("/proc/self/statm")
+    return int(path.read_text().split()[0]) * resource.getpagesize() if path.exists() else 0
 
 
 def _attempt(engine: Any, program: HostileProgram) -> Ending:

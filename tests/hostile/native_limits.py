@@ -60,7 +60,7 @@ _DOORS: Final = {
 }
 NATIVE_ESCAPES: Final = {name: door for door, names in _DOORS.items() for name in names.split()}
 """The hostile programs that reach, on the native engine, what the rules mean to keep from them, by name."""
-MARKED: Final = frozenset({"abc-register-mapping", "abc-register-shared", "update-wrapper-dict"})
+MARKED: Final = frozenset({"abc-register-mapping", "abc-register-shared", "deque-repeat", "update-wrapper-dict"})
 """Those after which a process is not what it was: nothing else may run in it."""
 VARYING: Final = frozenset(
     {"abc-dump-registry", "address-by-user-string", "format-host-error", "hash-by-abc-set", "match-format"}

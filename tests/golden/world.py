@@ -77,7 +77,11 @@ class World:
     ) -> FrameOutcome:
         """Run a handler under a meter that is there already."""
         frame = Frame(source, keccak256(source.encode()), actor, OWNER, handler, payload, read_only, depth)
-        return self.engine.run(frame, WorldHost(self, frame, meter, sender), meter)
+        return self.engine.run(frame, self.host(frame, meter, sender), meter)
+
+    def host(self, frame, meter, sender):
+        """Return the host of a frame."""
+        return WorldHost(self, frame, meter, sender)
 
 
 @dataclass
@@ -154,13 +158,18 @@ class WorldHost:
         return self.world.lane
 
     def emit_event(self, name, octets):
+        self._check_writable()
         self.world.events.append((name, octets))
         return len(self.world.events)
 
     def send_message(self, target, payload):
+        self._check_writable()
         self.world.messages.append((target, payload))
 
     def call_actor(self, target, handler, payload, cycles_limit):
+        depth = self.frame.depth + 1
+        if depth > self.world.params.limits.call_depth_max:
+            raise Rejection(RejectionReason.FORBIDDEN, f"call depth {depth}")
         if target not in self.world.sources:
             raise Rejection(RejectionReason.NOT_FOUND, f"there is no actor at 0x{target.hex()}")
         meter = Meter(min(cycles_limit, self.meter.cycles_left), self.meter.cells_left)
@@ -171,7 +180,8 @@ class WorldHost:
             meter=meter,
             sender=self.frame.actor,
             actor=target,
-            depth=self.frame.depth + 1,
+            depth=depth,
+            read_only=self.frame.read_only,
         )
         self.meter.charge_cells(min(meter.cells_used, meter.cells_limit))
         self.meter.charge_cycles(min(meter.cycles_used, meter.cycles_limit))
@@ -179,7 +189,12 @@ class WorldHost:
             raise Rejection(RejectionReason.PVM_ERROR, f"call of {handler} failed: {outcome.error.what}")
         return outcome.return_value
 
+    def defer_call(self, handler, payload):
+        self._check_writable()
+        self.world.messages.append((handler, payload))
+
     def transfer(self, to, amount):
+        self._check_writable()
         self.world.transfers.append((to, amount))
 
     def print_text(self, text):

@@ -42,7 +42,8 @@ HostError.__module__ = "pvm_host"
 
 def refusal_of(error: BaseException) -> ErrorObject | None:
     """Return the refusal behind a host call's error; None for any exception of the guest's own making."""
-    return vars(error).get(REFUSAL) if type(error) is HostError else None
+    refusal = vars(error).get(REFUSAL) if type(error) is HostError else None
+    return refusal if isinstance(refusal, ErrorObject) else None
 
 
 def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:
@@ -85,8 +86,10 @@ def uncaught(error: BaseException, message: str, where: Sequence[str]) -> ErrorO
     reads the message, because that could run guest code. Decision: D-06.
     """
     message = _ADDRESS.sub("", message)[:MESSAGE_CHARACTERS_MAX]
+    # A class can have a name as long as memory allows.
+    kind = type(error).__name__[:MESSAGE_CHARACTERS_MAX]
     context: dict[str, Fact] = {
-        "exception_type": type(error).__name__,
+        "exception_type": kind,
         "exception_message": message,
         "traceback": "\n".join(where),
     }
@@ -98,7 +101,7 @@ def uncaught(error: BaseException, message: str, where: Sequence[str]) -> ErrorO
     if slug:
         context["sdk_slug"] = slug
     rule = RejectionReason.PVM_ERROR.value
-    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    what = f"{kind}: {message}" if message else kind
     return ErrorObject(rule.code, rule.slug, what, why or rule.why, fix or rule.fix, context)
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.vm.instrument import PREFIX
+from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
 from trailboss.vm.nest_depth import NESTING_MAX, check_nesting, no_python
 
 _ACTOR: Final = {
@@ -114,9 +114,14 @@ _ATTRIBUTES: Final = """__globals__ __subclasses__ __code__ __builtins__ __trace
     __firstlineno__ __static_attributes__ __annotate__ __annotate_func__ __annotations_cache__
     tb_frame tb_next tb_lasti tb_lineno f_back f_builtins f_code f_globals f_lasti f_lineno
     f_locals f_trace gi_frame gi_code gi_running gi_suspended gi_yieldfrom cr_frame cr_code cr_await cr_origin
-    cr_running cr_suspended ag_frame ag_code ag_await ag_running"""
+    cr_running cr_suspended ag_frame ag_code ag_await ag_running
+    __abstractmethods__ __required_keys__ __optional_keys__ __readonly_keys__ __mutable_keys__ __protocol_attrs__"""
 REFUSED_ATTRIBUTES: Final = frozenset(_ATTRIBUTES.split())
-"""Attributes that lead out of a program into the interpreter, or differ between processes or versions."""
+"""Attributes that lead out of a program into the interpreter, or differ between processes or versions, as sets do."""
+_REFUSED_IMPORTS: Final = frozenset(name for name in REFUSED_NAMES | REFUSED_ATTRIBUTES if name.startswith("__"))
+"""Names that every module has, and that no import statement may read."""
+_REFUSED_PATTERNS: Final = REFUSED_ATTRIBUTES.union(SETTERS, (name for name in TEXT_METHODS if name.startswith("__")))
+"""Attributes that no class pattern may read: those, and methods that are checked wherever else a program reads them."""
 SUBSTITUTES: Final = {
     "take unpredictable values from pvm_host.randomness(domain), or ": ("random", "secrets", "uuid"),
     "use the block's time, pvm_host.block_height() or pvm_host.context()['timestamp_ms'], or ": (
@@ -266,7 +271,9 @@ def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[_
         case ast.Name(id=name, ctx=ast.Load()) if name in REFUSED_NAMES and name not in bound:
             yield _Fault("name", f"{name} is not available to actors")
         case ast.Attribute(attr=name) if name in REFUSED_ATTRIBUTES:
-            yield _Fault("attribute", f".{name} leads out of the program or differs between nodes")
+            yield _attribute_fault(name)
+        case ast.MatchClass(kwd_attrs=names):
+            yield from (_attribute_fault(name) for name in names if name in _REFUSED_PATTERNS)
         case ast.TryStar():
             yield _Fault("except-star", "except* is not available to actors")
         case ast.Return() | ast.Break() | ast.Continue() if inside.final:
@@ -274,6 +281,10 @@ def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[_
                 yield _Fault("finally", f"{type(node).__name__.lower()} in finally would swallow what ends the frame")
         case _:
             yield from _concurrency_faults(node, inside)
+
+
+def _attribute_fault(name: str) -> _Fault:
+    return _Fault("attribute", f".{name} leads out of the program or differs between nodes")
 
 
 def _concurrency_faults(node: ast.AST, inside: _Inside) -> Iterator[_Fault]:
@@ -306,6 +317,8 @@ def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[_Fault]:
     if isinstance(node, ast.ImportFrom) and (node.level or node.module is None):
         yield _Fault("import", "a relative import: an actor is one module")
         return
+    if isinstance(node, ast.ImportFrom):
+        yield from (_attribute_fault(each.name) for each in node.names if each.name in _REFUSED_IMPORTS)
     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
     for module in modules:
         root, *rest = module.split(".")

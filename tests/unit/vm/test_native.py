@@ -234,6 +234,29 @@ def go(p):
 """
 
 
+def test_name_of_an_exception_is_cut_when_it_is_long(world):
+    """A receipt has no room for a name that the program makes up."""
+    outcome, _ = world.call("def go(p):\n    raise type('X' * 10**6, (Exception,), {})('y')\n", "go")
+
+    assert outcome.error.context["exception_type"] == "X" * 1024
+    assert outcome.error.what == "X" * 1024 + ": y"
+
+
+def test_refusal_is_an_ordinary_error_when_the_program_has_replaced_what_is_kept_with_it(world):
+    """The host's error keeps its refusal in a dict that the program can reach."""
+    source = """
+def go(p):
+    error = pvm_host.HostError("mine")
+    for name in ("_vm_" + "refusal", "other"):
+        object.__setattr__(error, name, "forged")
+    raise error
+"""
+    outcome, _ = world.call(source, "go")
+
+    assert outcome.error.code == 1210
+    assert outcome.error.context["exception_message"] == "mine"
+
+
 def test_frames_nest_thirty_two_deep(world):
     """As deep as the chain lets calls go; each with calls of its own."""
     world.sources[bytes(20)] = NESTED

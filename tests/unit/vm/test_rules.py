@@ -59,6 +59,12 @@ REFUSED = [
     ("_vm_charge = print", 1, 1, "reserved-name", "_vm_charge: names that begin with _vm_"),
     ("def f(_vm_here):\n    pass", 1, 7, "reserved-name", "_vm_here: names that begin with _vm_"),
     ("from json import dumps as _vm_own", 1, 18, "reserved-name", "_vm_own: names that begin with _vm_"),
+    ("from cowboy_sdk.codec import __builtins__", 1, 1, "attribute", ".__builtins__ leads out of the program"),
+    ("from json import dumps, __dict__ as names", 1, 1, "attribute", ".__dict__ leads out of the program"),
+    ("match f:\n    case object(__globals__=g): pass", 2, 10, "attribute", ".__globals__ leads out of the program"),
+    ("match f:\n    case object(__setattr__=s): pass", 2, 10, "attribute", ".__setattr__ leads out of the program"),
+    ("match f:\n    case str(__hash__=h): pass", 2, 10, "attribute", ".__hash__ leads out of the program"),
+    ("x = A.__abstractmethods__", 1, 5, "attribute", ".__abstractmethods__ leads out of the program or differs"),
 ]
 
 
@@ -78,6 +84,8 @@ ALLOWED = [
     "import collections.abc, dataclasses, decimal, enum, functools, hashlib, hmac, itertools, json, math, operator, re",
     "import trailboss.sdk\nimport trailboss.sdk as lane\nfrom trailboss.sdk import PriorityTier",
     "id = 5\nx = id",
+    "from json import dumps as __dict__",
+    "match p:\n    case Point(x=1, format=f): pass",
     "def f(input, hash=None):\n    return [input, hash]",
     "class A:\n    def __hash__(self): return 1\n    def __setattr__(self, n, v): object.__setattr__(self, n, v)",
     "def f():\n    try:\n        pass\n    finally:\n        for x in ():\n            break",

@@ -126,7 +126,7 @@ class Restorer:
         self._count = self._total = 0
         self._faults: tuple[int, int] | None = None
         descriptor = page_map()
-        self._scan = None if descriptor is None else _Scan(descriptor)
+        self._scan = None if descriptor is None else Scan(descriptor)
         self._content = -1
         first.map_into(machine)
 
@@ -175,7 +175,7 @@ class Restorer:
         """Keep the first content of every page that is a copy."""
         self._regions = regions
         base = self.machine.address
-        spans = _joined(regions)
+        spans = joined(regions)
         content = b"".join(self._first.content(start - base, end - base) for start, end in spans)
         self._vectors = (ctypes.c_uint64 * (2 * len(spans)))(
             *[number for start, end in spans for number in (start, end - start)]
@@ -186,7 +186,7 @@ class Restorer:
         self._content = anonymous_file("copies", content)
 
 
-class _Scan:
+class Scan:
     """Lists the pages between two addresses that are copies."""
 
     def __init__(self, descriptor: int) -> None:
@@ -215,20 +215,21 @@ def page_map() -> int | None:
         descriptor = os.open("/proc/self/pagemap", os.O_RDONLY)
         probe = mmap.mmap(-1, PAGE)
         start = ctypes.addressof(ctypes.c_char.from_buffer(probe))
-        _Scan(descriptor).regions(start, start + PAGE)
+        Scan(descriptor).regions(start, start + PAGE)
     except OSError:
         return None
     return descriptor
 
 
-def _joined(regions: bytes) -> list[tuple[int, int]]:
+def joined(regions: bytes) -> list[tuple[int, int]]:
     """Return the spans of addresses of listed regions, neighbours joined."""
     spans: list[tuple[int, int]] = []
     for start, end, _ in _REGION.iter_unpack(regions):
-        if spans and spans[-1][1] == start:
-            spans[-1] = (spans[-1][0], end)
-        else:
+        if not spans or start > spans[-1][1]:
             spans.append((start, end))
+        elif end > spans[-1][1]:
+            # A list that the kernel goes on with can begin before the end of the one before.
+            spans[-1] = (spans[-1][0], end)
     return spans
 
 
@@ -237,8 +238,8 @@ def _differences(image: ImageFile, machine: Machine) -> list[tuple[int, int]]:
     descriptor = page_map()
     changed = [(0, image.size)]
     if descriptor is not None:
-        regions = _Scan(descriptor).regions(machine.address, machine.address + image.size)
-        changed = [(start - machine.address, end - machine.address) for start, end in _joined(regions)]
+        regions = Scan(descriptor).regions(machine.address, machine.address + image.size)
+        changed = [(start - machine.address, end - machine.address) for start, end in joined(regions)]
     spans: list[tuple[int, int]] = []
     for start in (page for first, end in changed for page in range(first, end, PAGE)):
         if machine.read(start, PAGE) != image.octets[start : start + PAGE]:

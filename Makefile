@@ -22,6 +22,9 @@ MEASURED_WITH := lmdb msgspec tiny-keccak coincurve cffi pycparser cryptography 
 	pyroaring typing_extensions
 # The sections whose clauses must all be proven.
 REQUIRED := F,Q,E,L,A,G
+# Tests of programs and of what becomes of them: they run on the sandbox as well.
+ON_BOTH_ENGINES := tests/unit/vm tests/golden tests/examples tests/scenarios tests/integration --ignore tests/integration/node \
+	--ignore tests/unit/vm/sandbox
 # How long a soak lasts.
 MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
@@ -41,10 +44,12 @@ dev: $(NODE) ## run a chain with an API and an explorer on http://localhost:4000
 sandbox: $(SANDBOX) ## build the sandbox, in which `trailboss dev` and `trailboss node` run strangers' actors
 	@$(BIN)/trailboss sandbox build
 
-test: $(READY) versions ## run all tests, those about order under two hash seeds; then check the clauses of the specification
+test: $(READY) versions ## run all tests, those about order under two hash seeds, those of programs on both engines; then check the clauses of the specification
 	@rm -f $(RECORD)
+	@$(BIN)/trailboss sandbox build
 	PYTHONHASHSEED=0 $(PYTEST) -n 2 --spec-record=$(RECORD)
 	PYTHONHASHSEED=$(SECOND_HASH_SEED) $(PYTEST) -n 2 -m determinism tests
+	PYTHONHASHSEED=0 $(PYTEST) -n 2 --trailboss-vm sandbox $(ON_BOTH_ENGINES)
 	$(BIN)/python -m tools.spec --require $(REQUIRED) --quiet
 
 check: $(READY) ## format, lint, types, layers, house rules, spelling, clauses without a test

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, settings
 
+# What the command line starts runs on the native engine, unless a test names another, whatever is built on this machine.
+os.environ["TRAILBOSS_VM"] = "native"
 pytest_plugins = ["pytester", "tools.spec_plugin"]
 
 # No deadline: a machine that is busy with something else must not fail a test.

@@ -41,6 +41,10 @@ from trailboss.params.loader import PRESETS, SUBJECTS
 from trailboss.primitives.errors import RejectionReason
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
 from trailboss.vm.rules import ACTOR_MODULES
+from trailboss.vm.sandbox import cache
+from trailboss.vm.sandbox import image as image_package
+from trailboss.vm.sandbox.image.builder import build_image
+from trailboss.vm.sandbox.stage import on_stage
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MADE: Final = "<!-- Written by `python -m tools.reference`; do not edit. -->\n\n"
@@ -205,8 +209,16 @@ def readme() -> str:
     return DEMO_BLOCK.sub(lambda _: lines, (ROOT / "README.md").read_text(encoding="utf-8"))
 
 
+def write_image() -> None:
+    """Build the sandbox's image from this tree, keep it, and write its digest, which a genesis states."""
+    image = on_stage(build_image)
+    cache.keep(image)
+    Path(image_package.__file__).with_name("digest.txt").write_text(f"{image.digest().hex()}\n", encoding="utf-8")
+
+
 def main() -> None:
-    """Rewrite every page, the pictures, the README and the sessions."""
+    """Rewrite the image's digest, every page, the pictures, the README and the sessions."""
+    write_image()
     folder = ROOT / "docs/reference"
     folder.mkdir(exist_ok=True)
     for name, page in PAGES.items():

@@ -6,6 +6,7 @@ takes the call's name, the parameter's name and the value, and returns the check
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, cast
 
@@ -20,6 +21,7 @@ Check = Callable[[str, str, object], Any]
 INITIALIZED_KEY: Final = b"__INITIALIZED__"  # the slot in which the SDK records that ``init`` has run
 RESERVED_KEYS: Final = (INITIALIZED_KEY, b"cowboy.offchain.image.v1")
 """Slots that only the SDK can write. Source: cowboy-facts §2.2."""
+SEQUENCE_MAX: Final = 1_024  # items of a list; no call takes nearly as many
 CLOCK_MIN: Final = 10**12
 """From here on a number is read as milliseconds since 1970 (this one is in 2001), not as a height: at one block a
 second that height is 30,000 years away."""
@@ -155,13 +157,20 @@ address: Final = partial(octets, width=Address.WIDTH)  # return an argument as a
 
 
 def sequence(call: str, name: str, value: object) -> tuple[object, ...]:
-    """Return the items of a list or tuple. `ArgumentFault` ``TypeError`` if it is neither."""
+    """Return the items of a list or tuple.
+
+    Raises:
+        ArgumentFault: ``TypeError`` if it is neither.
+        Rejection: ``INVALID_INPUT`` for more than `SEQUENCE_MAX` items.
+    """
     kind = type(value)
-    if issubclass(kind, list):
-        return tuple(list.__iter__(cast(list[object], value)))
-    if issubclass(kind, tuple):
-        return tuple(tuple.__iter__(cast(tuple[object, ...], value)))
-    raise ArgumentFault(TypeError, f"{call}(): {name} must be a list, got {shown(value)}")
+    if not issubclass(kind, list | tuple):
+        raise ArgumentFault(TypeError, f"{call}(): {name} must be a list, got {shown(value)}")
+    base: Any = list if issubclass(kind, list) else tuple
+    items = tuple(islice(base.__iter__(value), SEQUENCE_MAX + 1))
+    if len(items) > SEQUENCE_MAX:
+        raise _invalid(call, name, f"has more than {SEQUENCE_MAX} items")
+    return items
 
 
 def block_height(call: str, name: str, value: object) -> int:

@@ -23,7 +23,6 @@ ANSWERED, FAULT, REFUSED, EXHAUSTED = range(4)  # the host's answers to a host c
 BYTES, INTEGER, TEXT, FLOAT, NAMED, OBJECT = range(6)  # how a guest describes an argument that is not plain
 REFUSAL_NUMBER: Final = "_vm_refusal"  # fact of a refusal: its number among those of the frame
 LIST_CALLS: Final = ("set_state_watch",)  # host calls with an argument that is a list
-SEQUENCE_MAX: Final = 1_024  # items of such a list that the chain looks at
 _FORMAT: Final = 2  # of marshal: without references from one value to another
 
 

@@ -13,7 +13,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
 from trailboss.primitives.errors import ErrorObject, Rejection
-from trailboss.vm.arguments import ArgumentFault
+from trailboss.vm.arguments import SEQUENCE_MAX, ArgumentFault
 from trailboss.vm.engine import CallSite, HostCall
 from trailboss.vm.meter import OutOfGas
 from trailboss.vm.sandbox.guest_layout import (
@@ -26,7 +26,6 @@ from trailboss.vm.sandbox.guest_layout import (
     NAMED,
     OBJECT,
     REFUSED,
-    SEQUENCE_MAX,
     TEXT,
     pack,
 )

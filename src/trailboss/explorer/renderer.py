@@ -119,7 +119,7 @@ def _footer(reading: Reading) -> str:
     return (
         '<footer><div class="foot"><span>State root <span class="mono id" data-live="state-root">'
         f"{reading.view.state_root}</span></span><span>Chain id {genesis.chain_id}, preset {escape(genesis.preset)}, "
-        f"{rhythm}</span></div></footer>"
+        f"{'sandbox' if genesis.image else 'native engine'}, {rhythm}</span></div></footer>"
     )
 
 

@@ -17,6 +17,7 @@ from trailboss.views.mechanism.globalbox_records import GlobalboxStatus, globalb
 from trailboss.views.mechanism.lane_records import LaneStatus, lane_status
 from trailboss.views.mechanism.registry import views_of
 from trailboss.views.shared_fields import extended
+from trailboss.vm.engines import EngineName, engine_name
 
 
 class GenesisFacts(Struct, frozen=True, kw_only=True):
@@ -25,6 +26,7 @@ class GenesisFacts(Struct, frozen=True, kw_only=True):
     chain_id: int  # transactions are signed for it
     preset: str  # parameter preset
     mechanism: str  # scheduling mechanism of the first block
+    vm: EngineName  # engine that runs actors: native or sandbox
     instance_id: Hash32  # digest of all of the genesis
     block_hash: Hash32  # hash of block 0
 
@@ -77,7 +79,11 @@ def status_of(chain: ChainReader) -> ChainStatus:
         state_root=chain.state_root,
         timestamp_ms=chain.head.header.timestamp_ms,
         genesis=extended(
-            GenesisFacts, genesis, instance_id=Hash32(genesis.instance_id()), block_hash=chain.blocks[0].hash
+            GenesisFacts,
+            genesis,
+            vm=engine_name(genesis.image),
+            instance_id=Hash32(genesis.instance_id()),
+            block_hash=chain.blocks[0].hash,
         ),
         mechanism=chain.mechanism.name,
         basefees=UserBasefees(cycle=cycle, cell=cell),

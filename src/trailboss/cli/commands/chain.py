@@ -83,7 +83,6 @@ def init(
             {
                 "chain": place,
                 "rules": _rules_words(genesis),
-                "vm": engine_name(genesis.image),
                 "accounts": funded,
                 "state root": root,
             },
@@ -91,7 +90,8 @@ def init(
 
 
 def _rules_words(genesis: Genesis | chain_status.GenesisFacts, mechanism: str = "") -> str:
-    return f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {mechanism or genesis.mechanism}"
+    vm = engine_name(genesis.image) if isinstance(genesis, Genesis) else genesis.vm
+    return f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {mechanism or genesis.mechanism}, vm {vm}"
 
 
 def _genesis_in(path: Path, wanted: GenesisOptions) -> Genesis:

@@ -150,16 +150,19 @@ class NativeEngine:
     def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
         gauge = Gauge(site.meter, self._params.limits.recursion_depth_max, self._library.shared)
         before, self._running = self._running, None
+        gauge_before = self._library.calls.gauge
         give_back: Callable[[], None] | None = None
         with deep_calls() if before is None else nullcontext():
             try:
                 if program.uses_sdk:
                     give_back = self._library.begin(gauge.instruments())
+                self._library.calls.gauge = gauge
                 self._running = Running(site, gauge, program)
                 # A context of its own, so that a frame's decimal settings are its own too.
                 return Context().run(self._attempt, program, entry, site, gauge)
             finally:
                 gauge.close()
+                self._library.calls.gauge = gauge_before
                 self._running = before
                 if give_back is not None:
                     give_back()

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.vm.instrument import PREFIX
 from trailboss.vm.nest_depth import NESTING_MAX, check_nesting, no_python
+from trailboss.vm.sized_syntax import PREFIX
 
 _ACTOR: Final = {
     "abc": "ABC ABCMeta abstractmethod",

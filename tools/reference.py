@@ -46,7 +46,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 MADE: Final = "<!-- Written by `python -m tools.reference`; do not edit. -->\n\n"
 OTHER_PRESETS: Final = PRESETS[1:]
 """Presets that change what their files say of mainnet's."""
-DECISION: Final = re.compile(r"\bD-(\d\d)\b")
+DECISION: Final = re.compile(r"\bD-(\d{2,3})\b")
 FACTS: Final = re.compile(r"cowboy-facts(?:\.md)? §((\d+)(?:\.\d+)?)")
 
 
@@ -63,7 +63,7 @@ def _row(cells: Iterable[str]) -> str:
 
 def linked(text: str) -> str:
     """Return text with its decisions and facts as links."""
-    pages = {path.name[2:4]: path.name for path in sorted((ROOT / "docs/decisions").glob("0*.md"))}
+    pages = {f"{int(path.name[:4]):02}": path.name for path in sorted((ROOT / "docs/decisions").glob("0*.md"))}
     text = DECISION.sub(lambda match: f"[D-{match[1]}](../decisions/{pages[match[1]]})", text)
     return FACTS.sub(lambda match: f"[cowboy-facts §{match[1]}](../spec/sources.md#facts-{match[2]})", text)
 

@@ -1,7 +1,7 @@
 """`NativeEngine`: actor code in this process, instrumented, for your own code: tests, simulation, debugging.
 
-It measures what Python code does, not what C code does (a huge multiplication, a long sort): see D-32. It isolates
-frames from one another and from the process against mistakes, not against attacks.
+It measures what Python code does, and what C code does by the sizes of its operands: D-32, D-101. It isolates frames
+from one another and from the process against mistakes, not against attacks.
 """
 
 import _thread

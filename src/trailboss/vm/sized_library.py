@@ -8,6 +8,7 @@ import json
 import math
 import operator
 import re
+import string
 import struct
 from collections.abc import Callable, Iterator
 from types import (
@@ -17,6 +18,7 @@ from typing import Any, Final
 
 from trailboss.vm.sized_pricers import Arguments, Named, Pricer, Pricers
 from trailboss.vm.sizes import (
+    DIGIT_BITS,
     ENDLESS,
     NESTED,
     SEQUENCES,
@@ -27,6 +29,8 @@ from trailboss.vm.sizes import (
     plain,
 )
 
+_CHOICE_STEPS: Final = 24  # products of digits for a squared digit of a factorial or a binomial coefficient
+_FIELDS_OF_A_CLASS: Final = 8  # fields of a dataclass that cost as much as a class
 _SLOW_CODECS: Final = ("a85", "b85", "b32")  # what base64 does in Python, not in C
 _SLOW_CODEC: Final = 18  # times the price of a fast one
 
@@ -40,6 +44,7 @@ class LibraryPricers(Pricers):
         made: dict[Any, Pricer] = {
             counter.update: self._extended, counter.subtract: self._extended, counter.most_common: self._copied,
             counter.copy: self._copied, counter.__init__: self._of_entries, encoder.encode: self._dumped,
+            string.Template.substitute: self._substituted, string.Template.safe_substitute: self._substituted,
             encoder.iterencode: self._dumped, decoder.decode: self._loaded, decoder.raw_decode: self._loaded,
         }  # fmt: skip
         for kind in (collections.UserString, collections.UserList):
@@ -82,7 +87,7 @@ class LibraryPricers(Pricers):
                 return {name: self._called(getattr(re, name), self._patterned) for name in names}
             case "struct":
                 names = ["calcsize", "iter_unpack", "pack", "pack_into", "unpack", "unpack_from"]
-                return {name: self._called(getattr(struct, name), self._packed_by) for name in names}
+                return {name: self._called(getattr(struct, name), self._packed_by, light=()) for name in names}
         return {}
 
     def priced_function(self, module: str, name: str, function: Any) -> Any:
@@ -93,13 +98,24 @@ class LibraryPricers(Pricers):
             return self._called(function, self._digested if module == "hmac" else self._hashed)
         if (module, name) in (("collections", "namedtuple"), ("dataclasses", "make_dataclass")):
             return self._called(function, self._class_of_fields)
+        if (module, name) == ("dataclasses", "dataclass"):
+            return self._dataclass(function)
         if module == "dataclasses" and name in ("asdict", "astuple"):
             return self._called(function, self._texts)
         return function
 
+    def _dataclass(self, decorate: Any) -> Any:
+        def dataclass(cls: Any = None, /, **options: Any) -> Any:
+            if cls is None:
+                return lambda decorated: dataclass(decorated, **options)
+            self.pay_class(1 + len(getattr(cls, "__annotations__", ())) // _FIELDS_OF_A_CLASS)
+            return decorate(cls, **options)
+
+        return named_function(dataclass, "dataclass", "dataclasses")
+
     def _class_of_fields(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
         fields = [each if base_of(each) in (*NESTED, str) else list(self.counted(each)) for each in given[1:2]]
-        self.pay_class(1 + sum(length(each, base_of(each)) // 8 for each in fields))
+        self.pay_class(1 + sum(length(each, base_of(each)) // _FIELDS_OF_A_CLASS for each in fields))
         return [*given[:1], *fields, *given[2:]]
 
     def _reduced(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
@@ -202,8 +218,8 @@ class LibraryPricers(Pricers):
         if not values:
             return given
         count = min(values[-1], max(values[0] - values[-1], 0)) if len(given) > 1 else values[0]
-        made = max(count, 0) * max(values[0], 1).bit_length() // 30
-        self.pay_products(24 * made * made, made)
+        made = max(count, 0) * max(values[0], 1).bit_length() // DIGIT_BITS
+        self.pay_products(_CHOICE_STEPS * made * made, made)
         return given
 
     def _divisors(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:

@@ -4,13 +4,14 @@ import operator
 from collections import UserList, UserString, deque
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from trailboss.vm import texts
 from trailboss.vm.gauge import ordered
 from trailboss.vm.sized_names import SET_MAKERS, UNCHECKED
 from trailboss.vm.sizes import (
     ATOMS,
+    BASE,
     BY_HASH,
     DIGIT_BITS,
     ENDLESS,
@@ -27,6 +28,9 @@ from trailboss.vm.sizes import (
     plain,
     power_digits,
 )
+
+_STEP_BASE: Final = 8  # digits that a step of a power with a modulus costs besides the modulus's own
+_BLOCK_ITEMS: Final = 10  # times more items that an index into a deque passes for a cycle than a list moves
 
 
 class Operators(Sizes):
@@ -162,7 +166,7 @@ class Operators(Sizes):
                 self.pay_products(made * made, made)
             elif issubclass(type(modulus), int):
                 size = digits(modulus)
-                step = 4 * size * size + 32 * size + 80 if size > 2 or int.bit_length(right) > DIGIT_BITS else 0
+                step = (2 * size + _STEP_BASE) ** 2 if size > 2 or int.bit_length(right) > DIGIT_BITS else 0
                 self.pay_quotient(left, modulus)
                 self.pay_products(int.bit_length(right) * step, size)
 
@@ -182,10 +186,10 @@ class Operators(Sizes):
         if "*" in raw or "{" in raw:
             nested = "*" in raw or raw.count("{") > 1
             widths = (each for each in given if type(each) is int and nested)
-            self.pay_copy(sum(map(abs, widths)) if nested and ("*" in raw or ":{" in raw or ".{" in raw) else 0)
-        self.pay_copy(written_widths(raw))
+            self.pay_width(sum(map(abs, widths)) if nested and ("*" in raw or ":{" in raw or ".{" in raw) else 0)
+        self.pay_width(written_widths(raw))
         largest = max((length(each, base_of(each)) for each in given if base_of(each) in TEXTS), default=0)
-        self.pay_copy(largest * (raw.count("{") + raw.count("%")))
+        self.pay_width(largest * (raw.count("{") + raw.count("%")))
 
     def _comparing(self, operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         pay = self.pay_comparison
@@ -250,7 +254,7 @@ class Operators(Sizes):
             if not -SMALL < key < SMALL:
                 self.pay_key(key)
             elif type(container) is deque:
-                self.pay(len(container), 10 * self.prices.items_moved)
+                self.pay(len(container), _BLOCK_ITEMS * self.prices.items_moved)
         elif kind is slice:
             self.pay_slice(container, key)
         elif kind is not str and kind is not bytes:
@@ -320,7 +324,7 @@ class Operators(Sizes):
             self.pay_text(value)
         if len(spec) > 2:  # a width of two digits is free
             self.pay_scan(len(spec))
-            self.pay_copy(written_widths(spec))
+            self.pay_width(written_widths(spec))
         return texts.field_text(value, conversion, spec)
 
 
@@ -349,7 +353,7 @@ def written_widths(template: str) -> int:
     total = number = 0
     for each in template:
         if each.isdecimal():
-            number = min(number * 10 + int(each), ENDLESS)
+            number = min(number * BASE + int(each), ENDLESS)
         else:
             total, number = total + number, 0
     return total + number

@@ -12,9 +12,12 @@ from typing import Any, Final
 
 from trailboss.params import SourceCostParams
 from trailboss.vm.gauge import Gauge
+from trailboss.vm.instrument import HERE
 from trailboss.vm.sized_names import METHODS
 from trailboss.vm.sized_operators import Operators, written_widths
 from trailboss.vm.sizes import (
+    BASE,
+    DIGIT_BITS,
     NESTED,
     SEQUENCES,
     SHORT,
@@ -32,8 +35,19 @@ Named = dict[str, Any]
 Pricer = Callable[..., Any]  # takes the receiver, or None for a function
 _HASH_BASE: Final = 500  # bytes that a keyed hash costs besides its own
 _EVENS: Final = 2
+_NUMBER_CHARACTERS: Final = 10_000  # Python refuses to read longer numbers in base 10
+_POWER_OPERANDS: Final = 3
+_TAB: Final = 8
+_FOREIGN_CALLS: Final = 3  # times the price of an item that a call of a function in C costs
+_SUBSTITUTE: Final = 100  # times the price of an item that a placeholder of a template costs
 
 _SIGNS: Final = {"radd": "add", "iadd": "add", "rmul": "mul", "imul": "mul", "rsub": "sub"}
+
+
+def is_own(function: Any) -> bool:
+    """Whether a function is the program's own, so that it pays for its calls."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code is not None and HERE in code.co_varnames + code.co_cellvars
 
 
 class Pricers(Operators):
@@ -144,7 +158,7 @@ class Pricers(Operators):
                 size = length(value, base)
                 self.pay_scan(size)
                 if size > SHORT:
-                    self.pay(min(size, 10_000) ** 2, self.prices.digit_squares)
+                    self.pay(min(size, _NUMBER_CHARACTERS) ** 2, self.prices.digit_squares)
             elif base is decimal.Decimal:
                 self.pay_plain_decimal(value)
         return given
@@ -152,7 +166,7 @@ class Pricers(Operators):
     def _of_decimal(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
         for value in given[:1]:
             base = base_of(value)
-            size = digits(value) * 9 if base is int else length(value, base) if base in (str, list, tuple) else 0
+            size = length(value, base) if base in (str, list, tuple) else digits(value) * (BASE - 1)
             if size > SHORT:
                 self.pay(size * size, self.prices.digit_products)
         return given
@@ -189,6 +203,7 @@ class Pricers(Operators):
             self.pay_order(items if type(items) in (list, tuple) else list(items), steps=True)
         else:
             factor = len(items).bit_length() if len(items) > self.free else 1
+            self.pay_foreign(named["key"], items)
             named["key"] = self._weighed(named["key"], factor)
             self.pay(len(items) * (factor - 1), self.prices.sort_steps)
         return [items, *given[1:]]
@@ -207,6 +222,7 @@ class Pricers(Operators):
             given = [self.listed(given[0])]
         items = given[0] if len(given) == 1 else given
         if named.get("key") is not None:
+            self.pay_foreign(named["key"], items)
             named["key"] = self._weighed(named["key"], 1)
         elif hasattr(type(items), "__len__"):
             self.pay_order(items if type(items) in (list, tuple) else list(items), steps=False)
@@ -214,7 +230,7 @@ class Pricers(Operators):
 
     def _in_bits(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
         for each in given[:1]:
-            self.pay_scan(digits(each) * 15)
+            self.pay_scan(digits(each) * DIGIT_BITS // 2)
         return given
 
     def _divided(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
@@ -225,7 +241,7 @@ class Pricers(Operators):
     def _raised(self, _receiver: Any, given: Arguments, named: Named) -> Arguments:
         values = [*given, *(named[name] for name in ("base", "exp", "mod") if name in named)]
         if len(values) > 1:
-            self.pay_power(*values[:3])
+            self.pay_power(*values[:_POWER_OPERANDS])
         return given
 
     def _rounded(self, _receiver: Any, given: Arguments, named: Named) -> Arguments:
@@ -234,8 +250,8 @@ class Pricers(Operators):
         if base_of(value) is decimal.Decimal:
             self.pay_plain_decimal(value)
         elif issubclass(type(value), int) and issubclass(type(places), int) and plain(places) < 0:
-            self.pay_power(10, -plain(places))
-            self.pay_quotient(value, 10 ** -plain(places))
+            self.pay_power(BASE, -plain(places))
+            self.pay_quotient(value, BASE ** -plain(places))
         return given
 
     def _checked(self, check: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -260,15 +276,23 @@ class Pricers(Operators):
         self._texts(None, given, {})
         for spec in given[1:]:
             if base_of(spec) is str:
-                self.pay_copy(written_widths(str(spec)))
+                self.pay_width(written_widths(str(spec)))
         return given
+
+    def pay_foreign(self, function: Any, items: Any) -> None:
+        """Pay for calls of a function that does not pay for itself, one for each item."""
+        if not is_own(function) and hasattr(type(items), "__len__"):
+            self.pay((length(items, base_of(items)) - self.free) * _FOREIGN_CALLS * self.prices.item)
 
     def _rows(self, kind: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``zip`` or ``map``, whose result pays if each of its items is made of many."""
 
         def rows(*arguments: Any, **named: Any) -> Any:
             made = kind(*arguments, **named)
-            return self.counting(made, len(arguments)) if len(arguments) > self.free else made
+            if len(arguments) > self.free:
+                return self.counting(made, len(arguments))
+            is_foreign = kind is map and not is_own(arguments[0])
+            return self.counting(made, _FOREIGN_CALLS * self.prices.item) if is_foreign else made
 
         rows.__name__ = rows.__qualname__ = kind.__name__
         rows.__module__ = "builtins"
@@ -311,13 +335,14 @@ class Pricers(Operators):
         base = base_of(receiver)
         if base in TEXTS:
             many = length(given[0], base_of(given[0])) if given and base_of(given[0]) in TEXTS else 1
+            self.pay_scan(length(receiver, base))
             self.pay(length(receiver, base) * many, self.prices.characters_copied)
         return given
 
     def _padded(self, receiver: Any, given: Arguments, named: Named) -> Arguments:
         base = base_of(receiver)
         if base in TEXTS:
-            width = next((each for each in (*given, *named.values()) if issubclass(type(each), int)), 8)
+            width = next((each for each in (*given, *named.values()) if issubclass(type(each), int)), _TAB)
             size = length(receiver, base)
             self.pay_scan(size)
             tabs = str.count(receiver, "\t") if base is str else bytes(receiver).count(b"\t")
@@ -365,7 +390,7 @@ class Pricers(Operators):
         elif base is not int or digits(receiver) > 1:
             self._formatted_value(None, [receiver, *given], {})
         if base is not str:
-            self.pay_copy(sum(written_widths(each) for each in given if type(each) is str))
+            self.pay_width(sum(written_widths(each) for each in given if type(each) is str))
         return given
 
     def _extended(self, receiver: Any, given: Arguments, named: Named) -> Arguments:
@@ -381,7 +406,7 @@ class Pricers(Operators):
         if base in (*SEQUENCES, *TEXTS):
             self.pay_items(length(receiver, base))
         elif base is dict or base in VIEWS:
-            self.pay_items(length(receiver, base) * 3)
+            self.pay_items(length(receiver, base) * self.prices.item)
         return [self.counted(each) if hasattr(type(each), "__iter__") else each for each in given]
 
     def _moved(self, receiver: Any, given: Arguments, _named: Named) -> Arguments:
@@ -427,6 +452,13 @@ class Pricers(Operators):
                 self.allot_large(plain(each))
         return self._hashed(None, given, named)
 
+    def _substituted(self, receiver: Any, given: Arguments, named: Named) -> Arguments:
+        template = receiver.template
+        if base_of(template) is str:
+            self.pay(str.count(template, receiver.delimiter) * _SUBSTITUTE, self.prices.item)
+            self.pay_format(template, (*given, *named.values()))
+        return given
+
     def _stretched(self, _receiver: Any, given: Arguments, named: Named) -> Arguments:
         self._hashed(None, given, named)
         for each in (*given, *named.values()):
@@ -445,7 +477,7 @@ class Pricers(Operators):
     def _compiled(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
         for each in given[:1]:
             if base_of(each) in TEXTS:
-                self.pay((length(each, base_of(each)) - SHORT // 4) * self.prices.pattern_character)
+                self.pay((length(each, base_of(each)) - self.free) * self.prices.pattern_character)
         return given
 
     def _patterned(self, _receiver: Any, given: Arguments, named: Named) -> Arguments:
@@ -464,6 +496,7 @@ class Pricers(Operators):
         for each in given[:1]:
             if base_of(each) in (str, bytes):
                 self.pay_copy(struct.calcsize(each))
+                self.pay_scan(struct.calcsize(each))
         return [*given[:1], *self._packed(None, given[1:], named)]
 
     def _decimal_done(self, receiver: Any, given: Arguments, named: Named) -> Arguments:
@@ -477,7 +510,7 @@ class Pricers(Operators):
         indent, default = named.get("indent"), named.get("default")
         for each in given[:1]:
             cycles = self.visit(each, self.prices.text_visit, self.prices.characters_scanned)
-            self.allot_large(cycles * 6)
+            self.allot_large(cycles * self.prices.characters_scanned)
             width = indent if type(indent) is int else length(indent, str) if base_of(indent) is str else 0
             self.pay_copy(max(width, 0) * cycles if width > _EVENS * _EVENS else 0)
         if default is not None:
@@ -490,7 +523,7 @@ class Pricers(Operators):
             if base in TEXTS:
                 size = length(each, base)
                 self.pay(size - 2 * SHORT, _EVENS)
-                self.allot_large(size * 4)
+                self.allot_large(size * self.prices.text_visit)
         return given
 
     def _chained(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:

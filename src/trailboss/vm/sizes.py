@@ -17,6 +17,8 @@ from trailboss.vm.gauge import Gauge
 
 SMALL: Final = 2**128  # integers below this size are free in every operator
 DIGIT_BITS: Final = 30
+BASE: Final = 10
+_DECIMALS: Final = 3  # decimal digits of ten bits
 ENDLESS: Final = 2**62  # a length that Python cannot express, above any limit of cycles
 SHORT: Final = 64  # characters that are free in every comparison
 _ITEM_BYTES: Final = 16  # bytes of an item of a list
@@ -34,6 +36,7 @@ _COLLECTED: Final = frozenset(
     (*TEXTS, *NESTED, *VIEWS, range, Counter, OrderedDict, defaultdict, memoryview, set, frozenset, MappingProxyType)
 )
 BY_HASH: Final = frozenset((dict, set, frozenset, MappingProxyType, VIEWS[0], Counter))
+_INTEGERS: Final = frozenset((int, bool))
 FIELDS: Final = "__dataclass_fields__"
 
 
@@ -111,6 +114,12 @@ class Sizes:
     def pay_scan(self, characters: int) -> None:
         """Pay for text or bytes that are searched, changed, decoded or encoded."""
         self.pay(characters - self.prices.characters_free, self.prices.characters_scanned)
+
+    def pay_width(self, characters: int) -> None:
+        """Pay for text that a format fills up, which is then searched for addresses."""
+        if characters > self.prices.characters_free:
+            self.pay_copy(characters)
+            self.pay_scan(characters)
 
     def pay_items(self, items: int) -> None:
         """Pay for items that are copied from one sequence to another."""
@@ -201,7 +210,10 @@ class Sizes:
         if flat is not None:
             self.pay(flat)
             return flat
-        total, free = 0, self.free * price
+        total, free = self._bundle(value, price, per_cycle) or 0, self.free * price
+        if total:
+            self.pay(total - free)
+            return total
         waiting = [_children(value)]
         while waiting:
             for each in waiting[-1]:
@@ -217,6 +229,19 @@ class Sizes:
             else:
                 waiting.pop()
         return total
+
+    def _bundle(self, value: Any, price: int, per_cycle: int) -> int | None:
+        """Return the cycles of a visit to many plain values in one container, or None if others are among them."""
+        kind = type(value)
+        if (kind is not list and kind is not tuple) or len(value) <= self.free:
+            return None
+        kinds = dict.fromkeys(map(type, value)).keys()
+        cycles = len(value) * price // 2
+        if kinds <= ATOMS or (kinds <= _INTEGERS and min(value) > -SMALL and max(value) < SMALL):
+            return cycles
+        if kinds <= {str} or kinds <= {bytes}:
+            return cycles + max(sum(map(len, value)) - len(value) * SHORT, 0) // (per_cycle or ENDLESS)
+        return None
 
     def _flat(self, value: Any, per_cycle: int) -> int | None:
         """Return the cycles of a visit to a value that holds no others, or None if it does."""
@@ -242,6 +267,8 @@ class Sizes:
             left = right
         if Decimal in bases:
             self.pay_decimal()
+        if memoryview in bases:
+            self.pay_scan(max(length(each, memoryview) for each in (left, right) if type(each) is memoryview))
         return self.visit(left, self.prices.visit, self._compared_per_cycle)
 
     def pay_key(self, key: Any) -> None:
@@ -254,7 +281,7 @@ class Sizes:
         """Pay for the text that `repr` or `str` makes of a value, or for the value that comes of text."""
         base = base_of(value)
         if base is int:
-            count = int.bit_length(value) * 3 // 10
+            count = int.bit_length(value) * _DECIMALS // BASE
             self.pay(count * count, self.prices.digit_squares)
         elif base in TEXTS:
             self.pay_scan(length(value, base))
@@ -281,10 +308,14 @@ class Sizes:
         factor = count.bit_length() if steps and count > self.free else 1
         if factor > 1:
             self.pay(count * factor, self.prices.sort_steps)
-        kinds = dict.fromkeys(map(type, items))
-        if not kinds.keys() <= ATOMS:
-            # The visits are paid already, once.
-            self.pay(self.visit(items, 0, self._compared_per_cycle) * (factor - 1))
+        kinds = dict.fromkeys(map(type, items)).keys()
+        if kinds <= ATOMS or (kinds <= _INTEGERS and min(items) > -SMALL and max(items) < SMALL):
+            return
+        if kinds <= {str} or kinds <= {bytes}:
+            self.pay(max(sum(map(len, items)) - count * SHORT, 0) * factor, self.prices.characters_compared)
+            return
+        cycles = self.visit(items, self.prices.visit, self.prices.characters_compared)
+        self.pay(max(cycles - self.free * self.prices.visit, 0) * (factor - 1))
 
 
 def _children(value: Any) -> Iterator[Any]:

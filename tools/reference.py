@@ -94,7 +94,8 @@ def _params_table(
     for field in fields(record):
         row = [f"`{subject}.{field.name}`", f"{getattr(getattr(mainnet, subject), field.name):,}"]
         row += [f"{changed[field.name]:,}" if field.name in changed else "" for changed in others.values()]
-        row += [linked(explained[f"{record.__name__}.{field.name}"])] if meanings else []
+        # A construct of the source needs no words: its field has its name.
+        row += [linked(explained.get(f"{record.__name__}.{field.name}", ""))] if meanings else []
         rows.append(row)
     return table(["parameter", "mainnet", *others, *(["meaning"] if meanings else [])], rows)
 

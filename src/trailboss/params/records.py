@@ -251,10 +251,10 @@ class SourceCostParams(Struct, frozen=True, kw_only=True):
     jump: Cycles
     match: Cycles
     match_case: Cycles
-    # The rest prices what built-in functions, methods and operators do by size, before they do it. Each operation
-    # has so many items, or characters, free, which its construct has paid for. Decision: D-101.
-    items_free: int
-    characters_free: int
+    # The rest prices what built-in functions, methods and operators do by size, before they do it.
+
+    items_free: int  # Items of each operation that its construct has paid for. Decision: D-101
+    characters_free: int  # Characters of each operation that its construct has paid for
     item: Cycles  # One item that a built-in function takes from an iterable
     visit: Cycles  # One value that a comparison, a hash or a sort's preparation visits within containers
     text_visit: Cycles  # One value that becomes text, or comes of it: repr, str, format, json
@@ -272,7 +272,7 @@ class SourceCostParams(Struct, frozen=True, kw_only=True):
     digit_squares: int  # Squared decimal digits of an integer that becomes text, or comes of it, for a cycle
     decimal_squares: int  # Squared digits of a Decimal operation for a cycle
     class_made: Cycles  # A class beyond `classes_free` in a frame, or a field of a dataclass
-    classes_free: int
+    classes_free: int  # Classes of a frame that their statements have paid for
     frame_allocation_bytes_max: int  # Bytes of one sized result, and of all sized results of a frame together
 
 

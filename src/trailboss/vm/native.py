@@ -214,7 +214,8 @@ class NativeEngine:
             return b"", refusal.error()
 
     def _encoded(self, handler: str, value: object) -> bytes:
-        """Return the bytes of a handler's return value. Decision: D-37."""
+        """Return the bytes of a handler's return value, whose encoding is charged first. Decision: D-37, D-101."""
+        self._library.calls.pay_text(value)
         octets = _octets(handler, value)
         limit = self._params.limits.return_bytes_max
         if len(octets) > limit:

@@ -3,6 +3,10 @@
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.golden.world import World
 
 FIRE = 550_000
 SECONDS_MAX = 5.0
@@ -22,11 +26,6 @@ def run(world, *lines, cycles=FIRE):
     outcome, meter = world.call(HEAD + body, "go", cycles=cycles)
     assert time.process_time() - started < SECONDS_MAX
     return outcome.error.slug if outcome.error else "succeeded", meter.cycles_used
-
-
-def extra(world, prepared, line):
-    """Return what a line costs beyond a line of the same form on small operands."""
-    return [run(world, setup, line, cycles=10**12)[1] for setup in prepared]
 
 
 HOLDERS = [
@@ -123,6 +122,7 @@ DEEP = {
     "checked": "isinstance(1, (bytes, t))",
     "sorted": "sorted([a, b])",
     "searched": "[a].index(b)",
+    "returned": "return a",
 }
 TREE = ("a = b = 0", "t = bytes", "for i in range(60): a, b, t = [a, a], [b, b], (t, t)")
 
@@ -171,6 +171,23 @@ EVERYDAY = [
 def test_everyday_line_costs_what_its_text_costs(world, free_world, line):
     """Small operands are free: the cycles are those of a table whose prices for size are all 0."""
     assert run(world, line) == run(free_world, line)
+
+
+SMALL = st.integers(-(2**120), 2**120)
+OPERATORS = st.sampled_from(["+", "-", "*", "//", "%", "&", "|", "^", "<", "==", "!="])
+
+
+@settings(max_examples=25, deadline=None)
+@given(operands=st.tuples(SMALL, SMALL, st.text(max_size=16)), operator=OPERATORS)
+def test_small_operands_cost_what_the_text_costs(engine, free_engine, operands, operator):
+    """Whatever the operands are: amounts of money, heights, short texts."""
+    lines = (
+        f"x, y, t = {operands!r}",
+        f"try: x {operator} y",
+        "except ZeroDivisionError: pass",
+        "z = t + t[1:] + str(len(t)); z += f'{t}{x}'; t in z, t == z, t.upper(), [t, x] == [z, y], {t: x}[t]",
+    )
+    assert run(World(engine=engine), *lines) == run(World(engine=free_engine), *lines)
 
 
 GROWING = {

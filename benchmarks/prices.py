@@ -264,8 +264,8 @@ def measured(engine: NativeEngine, prepared: str, repeated: str, size: int) -> t
         os.close(reader)
     if not answer:
         return float("inf"), 0, "died"
-    rate, cycles, ended = answer.split("|", 2)
-    return float(rate), int(cycles), ended
+    measured_rate, cycles, how = answer.split("|", 2)
+    return float(measured_rate), int(cycles), how
 
 
 def main(names: list[str]) -> None:

@@ -32,23 +32,26 @@ _BRANCHING: Final = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 SyntaxNode = TypeVar("SyntaxNode", bound=ast.AST)
 
 
-def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool) -> ast.Module:
+def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool, sees_data: bool = True) -> ast.Module:
     """Rewrite a freshly parsed module's tree in place, and return it.
+
+    A module that does not see the data of programs is charged for its text alone, not for sizes.
 
     In a guarded program, stores into attributes and items are checked, so that it changes its own objects only, never
     shared ones. The SDK itself is not guarded.
     """
-    return _Rewriter(SourcePrices(prices), guarded).module(tree)
+    return _Rewriter(SourcePrices(prices), guarded, sees_data).module(tree)
 
 
 class _Rewriter:
     """One pass over one tree."""
 
-    __slots__ = ("guarded", "placed", "prices", "strings", "values")
+    __slots__ = ("guarded", "placed", "prices", "sees_data", "strings", "values")
 
-    def __init__(self, prices: SourcePrices, guarded: bool) -> None:
+    def __init__(self, prices: SourcePrices, guarded: bool, sees_data: bool) -> None:
         self.prices = prices
         self.guarded = guarded
+        self.sees_data = sees_data
         # Whether `HERE` is the depth at which the rewritten code runs. False for code that runs elsewhere than it is
         # written: generators, lambdas and generator expressions.
         self.placed = True
@@ -82,8 +85,11 @@ class _Rewriter:
         written: list[ast.stmt] = [_statement("charge", [cycles], statements[0])] if cycles else []
         for each in statements:
             rewritten = self.statement(each)
-            sized_statement(rewritten)
-            written += in_place(rewritten, guarded=self.guarded)
+            if self.sees_data:
+                sized_statement(rewritten)
+                written += in_place(rewritten, guarded=self.guarded)
+            else:
+                written.append(rewritten)
         return written
 
     def statement(self, node: ast.stmt) -> ast.stmt:
@@ -199,8 +205,11 @@ class _Rewriter:
             case ast.YieldFrom(value=value):
                 node.value = instrument_call("delegate", [_here(), self.kept(value)], node)
                 return instrument_call("resume", [_here(), node], node)
-        self.expressions(node)
-        return sized(_guarded(node) if self.guarded else node, self.values, guarded=self.guarded)
+        return self.sized(self.expressions(node))
+
+    def sized(self, node: ast.expr) -> ast.expr:
+        checked = _guarded(node) if self.guarded else node
+        return sized(checked, self.values, guarded=self.guarded) if self.sees_data else checked
 
     def kept(self, node: ast.expr) -> ast.expr:
         return self.expression(node) or node
@@ -220,12 +229,12 @@ class _Rewriter:
         outer, self.placed = self.placed, self.placed and not isinstance(node, ast.GeneratorExp)
         for each, cycles in zip(node.generators, self.prices.items(node), strict=True):
             self.expressions(each)
-            if takes_many(each.target):
+            if self.sees_data and takes_many(each.target):
                 each.iter = instrument_call("each_copied", [each.iter], each.iter)
             each.ifs.insert(0, ast.UnaryOp(ast.Not(), self.turned(cycles, each.target), **position(each.target)))
         if isinstance(node, ast.DictComp):
             node.key, node.value = self.kept(node.key), self.kept(node.value)
-            sized(node, self.values, guarded=self.guarded)
+            self.sized(node)
         else:
             node.elt = self.kept(node.elt)
         self.placed = outer

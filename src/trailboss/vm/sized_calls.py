@@ -155,7 +155,8 @@ class Calls(LibraryPricers):
     def _called_type(self, kind: type, price: Pricer) -> Any:
         # One argument of bytes names no encoding, and a small one has no price.
         single = kind if kind in (bytes, bytearray) else texts.callee(kind)
-        light = (str, bytes, list, tuple, dict) if price == self._kept_items else (str, bytes)
+        holds_items = price in (self._kept_items, self._of_bytes)
+        light = (str, bytes, list, tuple, dict) if holds_items else (str, bytes)
         return self._called(texts.callee(kind), price, single, light)
 
     def builtins(self) -> dict[str, Callable[..., Any]]:

@@ -428,6 +428,11 @@ class Pricers(Operators):
         return given
 
     def _int_bytes(self, receiver: Any, given: Arguments, named: Named) -> Arguments:
+        first = given[0] if given else None
+        if type(first) is int and type(receiver) is int and first <= SHORT and -SMALL < receiver < SMALL:
+            return given
+        if type(first) is bytes and receiver is int and len(first) <= SHORT:
+            return given
         if issubclass(type(receiver), int):
             self.pay_digits(digits(receiver))
             size = given[0] if given else named.get("length", 1)

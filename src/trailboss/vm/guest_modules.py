@@ -4,6 +4,7 @@ import builtins
 import inspect
 import operator
 from collections.abc import Callable, Container, Mapping
+from enum import EnumMeta
 from importlib import import_module
 from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace, prepare_class, resolve_bases
 from typing import Any, Final
@@ -15,6 +16,7 @@ from trailboss.vm.printed_lines import printed_text
 from trailboss.vm.rules import ACTOR_BUILTINS, GRAMMAR, REFUSED_ATTRIBUTES, SDK_BUILTINS
 from trailboss.vm.sized_calls import Calls
 from trailboss.vm.sized_names import METHODS
+from trailboss.vm.sized_pricers import MEMBERS_OF_A_CLASS
 from trailboss.vm.sized_syntax import KEY, PREFIX, TARGET, TEXT_METHODS
 
 VERSION_ATTRIBUTES: Final = (  # what some versions of Python add to every class. Decision: D-40
@@ -38,7 +40,8 @@ def class_builder(calls: Calls) -> Callable[..., Any]:
     """Return what the ``class`` statement calls, which pays for the class first."""
 
     def build(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> Any:
-        calls.pay_class()
+        is_enumeration = any(isinstance(each, EnumMeta) for each in bases)
+        calls.pay_class(1 + (len(body.__code__.co_names) // MEMBERS_OF_A_CLASS if is_enumeration else 0))
         return build_class(body, name, *bases, **keywords)
 
     return build

@@ -4,6 +4,7 @@ import collections
 import functools
 import re
 from collections.abc import Callable
+from enum import EnumMeta
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -58,6 +59,8 @@ class Calls(LibraryPricers):
         return self._subtype(function) if issubclass(kind, type) else function
 
     def _subtype(self, function: Any) -> Any:
+        if issubclass(type(function), EnumMeta):
+            return self._called(function, self._members)
         for base in MRO(function):
             price = self._types.get(base)
             if price is None or function in self._callees:

@@ -16,21 +16,18 @@ from types import (
 )
 from typing import Any, Final
 
-from trailboss.vm.sized_pricers import Arguments, Named, Pricer, Pricers
+from trailboss.vm.sized_pricers import MEMBERS_OF_A_CLASS, Arguments, Named, Pricer, Pricers
 from trailboss.vm.sizes import (
     DIGIT_BITS,
     ENDLESS,
-    NESTED,
     SEQUENCES,
     VIEWS,
     base_of,
     digits,
-    length,
     plain,
 )
 
 _CHOICE_STEPS: Final = 24  # products of digits for a squared digit of a factorial or a binomial coefficient
-_FIELDS_OF_A_CLASS: Final = 8  # fields of a dataclass that cost as much as a class
 _SLOW_CODECS: Final = ("a85", "b85", "b32")  # what base64 does in Python, not in C
 _SLOW_CODEC: Final = 18  # times the price of a fast one
 
@@ -44,6 +41,7 @@ class LibraryPricers(Pricers):
         made: dict[Any, Pricer] = {
             counter.update: self._extended, counter.subtract: self._extended, counter.most_common: self._copied,
             counter.copy: self._copied, counter.__init__: self._of_entries, encoder.encode: self._dumped,
+            collections.abc.MutableMapping.update: self._of_entries,
             string.Template.substitute: self._substituted, string.Template.safe_substitute: self._substituted,
             encoder.iterencode: self._dumped, decoder.decode: self._loaded, decoder.raw_decode: self._loaded,
         }  # fmt: skip
@@ -97,7 +95,7 @@ class LibraryPricers(Pricers):
         if module in ("hashlib", "hmac") and not isinstance(function, type):
             return self._called(function, self._digested if module == "hmac" else self._hashed)
         if (module, name) in (("collections", "namedtuple"), ("dataclasses", "make_dataclass")):
-            return self._called(function, self._class_of_fields)
+            return self._called(function, self._members)
         if (module, name) == ("dataclasses", "dataclass"):
             return self._dataclass(function)
         if module == "dataclasses" and name in ("asdict", "astuple"):
@@ -108,15 +106,10 @@ class LibraryPricers(Pricers):
         def dataclass(cls: Any = None, /, **options: Any) -> Any:
             if cls is None:
                 return lambda decorated: dataclass(decorated, **options)
-            self.pay_class(1 + len(getattr(cls, "__annotations__", ())) // _FIELDS_OF_A_CLASS)
+            self.pay_class(1 + len(getattr(cls, "__annotations__", ())) // MEMBERS_OF_A_CLASS)
             return decorate(cls, **options)
 
         return named_function(dataclass, "dataclass", "dataclasses")
-
-    def _class_of_fields(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
-        fields = [each if base_of(each) in (*NESTED, str) else list(self.counted(each)) for each in given[1:2]]
-        self.pay_class(1 + sum(length(each, base_of(each)) // _FIELDS_OF_A_CLASS for each in fields))
-        return [*given[:1], *fields, *given[2:]]
 
     def _reduced(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
         return [*given[:1], *(self.counted(each) for each in given[1:2]), *given[2:]]

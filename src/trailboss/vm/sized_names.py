@@ -67,6 +67,14 @@ SIZED_TYPES: Final = frozenset(
         "Struct",
         "set",
         "frozenset",
+        "UserList",
+        "UserDict",
+        "UserString",
+        "Enum",
+        "IntEnum",
+        "StrEnum",
+        "Flag",
+        "IntFlag",
     ]
 )
 """Types that are priced where they are called."""

@@ -55,7 +55,15 @@ class Operators(Sizes):
                 made[form] = _priced(function, price, right_max)
         made["mod"] = _priced(texts.remainder, self.pay_quotient, SMALL)
         made["imod"] = _priced(texts.remainder_in_place, self.pay_quotient, SMALL)
-        made |= {"add": self.plus, "sub": self.minus, "mul": self.times, "iadd": self.grow, "slice": slice}
+        made |= {
+            "add": self.plus,
+            "sub": self.minus,
+            "mul": self.times,
+            "iadd": self.grow,
+            "ior": self.merge,
+            "ior_any": self.merge_any,
+            "slice": slice,
+        }
         made |= {name: self._comparing(getattr(operator, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
         given = "contains lacks item part moved key hashed copied_items each_copied entries operand counted field"
         return made | {name: getattr(self, name) for name in given.split()}
@@ -94,6 +102,19 @@ class Operators(Sizes):
         elif not (kind is int and type(right) is int and -SMALL < left < SMALL and -SMALL < right < SMALL):
             self.pay_sum(left, right)
         left += right
+        return left
+
+    def merge(self, left: Any, right: Any) -> Any:
+        """Return the result of ``left |= right``, which must be no set; a dict takes any iterable of pairs."""
+        return ordered(self.merge_any(left, right))
+
+    def merge_any(self, left: Any, right: Any) -> Any:
+        """Return the result of ``left |= right``."""
+        if base_of(left) is dict and not hasattr(type(right), "keys"):
+            right = self.counted(right, 2 * self.prices.item, kept=True)
+        elif type(left) is not int or not -SMALL < left < SMALL:
+            self.pay_difference(left, right)
+        left |= right
         return left
 
     def pay_sum(self, left: Any, right: Any) -> None:

@@ -38,6 +38,7 @@ _EVENS: Final = 2
 _NUMBER_CHARACTERS: Final = 10_000  # Python refuses to read longer numbers in base 10
 _POWER_OPERANDS: Final = 3
 _TAB: Final = 8
+MEMBERS_OF_A_CLASS: Final = 8  # fields of a dataclass, or members of an enumeration, that cost as much as a class
 _FOREIGN_CALLS: Final = 3  # times the price of an item that a call of a function in C costs
 _SUBSTITUTE: Final = 100  # times the price of an item that a placeholder of a template costs
 
@@ -63,7 +64,9 @@ class Pricers(Operators):
         entries, items = self._of_entries, self._kept_items
         return {
             list: items, tuple: items, collections.deque: items, dict: entries, collections.OrderedDict: entries,
-            collections.Counter: entries, collections.defaultdict: entries, bytes: self._of_bytes,
+            collections.Counter: entries, collections.defaultdict: entries,
+            collections.UserDict: entries, collections.UserList: items, collections.UserString: self._of_text,
+            bytes: self._of_bytes,
             bytearray: self._of_bytes, str: self._of_text, int: self._of_number, float: self._of_number,
             complex: self._of_number, filter: self._filtered, decimal.Decimal: self._of_decimal, type: self._of_class,
             struct.Struct: self._compiled, enumerate: self._kept, frozenset: items, set: items,
@@ -182,6 +185,12 @@ class Pricers(Operators):
         gauge.classes += times
         if gauge.classes > self.prices.classes_free:
             self.pay(self.prices.class_made * times)
+
+    def _members(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
+        names = [each if base_of(each) in (*NESTED, str) else list(self.counted(each)) for each in given[1:2]]
+        for each in names:
+            self.pay_class(1 + length(each, base_of(each)) // MEMBERS_OF_A_CLASS)
+        return [*given[:1], *names, *given[2:]]
 
     def _filtered(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
         # What no result comes of would cost nothing, and an endless iterator of that would never end.
@@ -428,6 +437,8 @@ class Pricers(Operators):
         return given
 
     def _int_bytes(self, receiver: Any, given: Arguments, named: Named) -> Arguments:
+        if base_of(receiver) is decimal.Decimal:
+            self.pay_plain_decimal(receiver)
         first = given[0] if given else None
         if type(first) is int and type(receiver) is int and first <= SHORT and -SMALL < receiver < SMALL:
             return given
@@ -518,6 +529,9 @@ class Pricers(Operators):
             self.allot_large(cycles * self.prices.characters_scanned)
             width = indent if type(indent) is int else length(indent, str) if base_of(indent) is str else 0
             self.pay_copy(max(width, 0) * cycles if width > _EVENS * _EVENS else 0)
+            separators: Any = named.get("separators")
+            for separator in separators if type(separators) in (list, tuple) else ():
+                self.pay_copy(length(separator, str) * cycles if base_of(separator) is str else 0)
         if default is not None:
             named["default"] = lambda value: self._dumped(None, [default(value)], {})[0]
         return given

@@ -50,7 +50,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 MADE: Final = "<!-- Written by `python -m tools.reference`; do not edit. -->\n\n"
 OTHER_PRESETS: Final = PRESETS[1:]
 """Presets that change what their files say of mainnet's."""
-DECISION: Final = re.compile(r"\bD-(\d\d)\b")
+DECISION: Final = re.compile(r"\bD-(\d{2,3})\b")
 FACTS: Final = re.compile(r"cowboy-facts(?:\.md)? §((\d+)(?:\.\d+)?)")
 
 
@@ -67,7 +67,7 @@ def _row(cells: Iterable[str]) -> str:
 
 def linked(text: str) -> str:
     """Return text with its decisions and facts as links."""
-    pages = {path.name[2:4]: path.name for path in sorted((ROOT / "docs/decisions").glob("0*.md"))}
+    pages = {f"{int(path.name[:4]):02}": path.name for path in sorted((ROOT / "docs/decisions").glob("0*.md"))}
     text = DECISION.sub(lambda match: f"[D-{match[1]}](../decisions/{pages[match[1]]})", text)
     return FACTS.sub(lambda match: f"[cowboy-facts §{match[1]}](../spec/sources.md#facts-{match[2]})", text)
 
@@ -98,7 +98,8 @@ def _params_table(
     for field in fields(record):
         row = [f"`{subject}.{field.name}`", f"{getattr(getattr(mainnet, subject), field.name):,}"]
         row += [f"{changed[field.name]:,}" if field.name in changed else "" for changed in others.values()]
-        row += [linked(explained[f"{record.__name__}.{field.name}"])] if meanings else []
+        # A construct of the source needs no words: its field has its name.
+        row += [linked(explained.get(f"{record.__name__}.{field.name}", ""))] if meanings else []
         rows.append(row)
     return table(["parameter", "mainnet", *others, *(["meaning"] if meanings else [])], rows)
 

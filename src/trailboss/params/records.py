@@ -251,6 +251,29 @@ class SourceCostParams(Struct, frozen=True, kw_only=True):
     jump: Cycles
     match: Cycles
     match_case: Cycles
+    # The rest prices what built-in functions, methods and operators do by size, before they do it.
+
+    items_free: int  # Items of each operation that its construct has paid for. Decision: D-101
+    characters_free: int  # Characters of each operation that its construct has paid for
+    item: Cycles  # One item that a built-in function takes from an iterable
+    visit: Cycles  # One value that a comparison, a hash or a sort's preparation visits within containers
+    text_visit: Cycles  # One value that becomes text, or comes of it: repr, str, format, json
+    items_copied: int  # Items of lists and tuples that are copied for a cycle
+    items_moved: int  # Items that move by a place for a cycle, as in list.pop(0)
+    sort_steps: int  # Comparisons of a sort, n * log2(n), for a cycle
+    characters_copied: int  # Characters or bytes that are copied or filled for a cycle
+    characters_compared: int  # Characters or bytes that are compared for a cycle
+    characters_scanned: int  # Characters or bytes that are searched, changed or decoded for a cycle
+    characters_hashed: int  # Bytes that hashlib, hmac and their like take for a cycle
+    search_steps: int  # Comparisons of a search without index, needle * text, for a cycle
+    pattern_character: Cycles  # One character of a regular expression when it is compiled
+    digits: int  # Digits of 30 bits that integers have together, for a cycle
+    digit_products: int  # Products of two such digits for a cycle
+    digit_squares: int  # Squared decimal digits of an integer that becomes text, or comes of it, for a cycle
+    decimal_squares: int  # Squared digits of a Decimal operation for a cycle
+    class_made: Cycles  # A class beyond `classes_free` in a frame, or a field of a dataclass
+    classes_free: int  # Classes of a frame that their statements have paid for
+    frame_allocation_bytes_max: int  # Bytes of one sized result, and of all sized results of a frame together
 
 
 class GovernanceParams(Struct, frozen=True, kw_only=True):

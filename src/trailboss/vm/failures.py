@@ -7,10 +7,10 @@ from typing import Final
 
 from trailboss.primitives.errors import ErrorObject, Fact, InvariantError, Rejection, RejectionReason
 from trailboss.vm.gauge import FATAL
-from trailboss.vm.instrument import PREFIX
 from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.nest_depth import LINE_CHARACTERS_MAX
 from trailboss.vm.program import Program
+from trailboss.vm.sized_syntax import PREFIX
 
 MESSAGE_CHARACTERS_MAX: Final = 1_024  # characters of an exception's message that a receipt keeps
 TRACEBACK_LINES_MAX: Final = 16  # innermost lines of a traceback that a receipt keeps

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from trailboss.primitives.errors import TrailbossError
 from trailboss.vm import texts
-from trailboss.vm.instrument import HERE, PREFIX
+from trailboss.vm.instrument import HERE
 from trailboss.vm.meter import Meter, OutOfGas
+from trailboss.vm.sized_syntax import PREFIX
 
 FATAL: Final = (OutOfGas, MemoryError, RecursionError, KeyboardInterrupt, TrailbossError)
 """What guest code can never catch: exhaustion, and errors outside the guest's control."""
@@ -30,12 +31,14 @@ _OWN: Final = "charge turn enter leave result begin end suspend resume delegate 
 class Gauge:
     """The instruments of one running frame."""
 
-    __slots__ = ("_ceiling", "_deepest", "_shared", "depth", "fatal", "meter")
+    __slots__ = ("_ceiling", "_deepest", "_shared", "allotted", "classes", "depth", "fatal", "meter")
 
     def __init__(self, meter: Meter, deepest: int, shared: Collection[int]) -> None:
         self.meter = meter
         self.depth = 0  # of Python calls now
         self.fatal: BaseException | None = None  # what ended the frame beyond any handler
+        self.allotted = 0  # bytes of all large results so far; see `trailboss.vm.sizes`
+        self.classes = 0  # made so far
         self._deepest = deepest
         self._ceiling = meter.cycles_limit
         self._shared = shared
@@ -118,6 +121,11 @@ class Gauge:
         self.charge(cycles)
         texts.clean_error(error)
 
+    def check_depth(self, depth: int) -> None:
+        """Refuse containers that nest deeper than calls may. `RecursionError`, which ends the frame."""
+        if depth > self._deepest:
+            self._overflow()
+
     def own(self, target: object) -> object:
         """Return an object that the program is about to change. `AttributeError` if other frames share it."""
         if identity(target) in self._shared:
@@ -171,11 +179,6 @@ def ordered(value: object) -> object:
 
 _SHARED: Final[dict[str, object]] = {  # the names that instrumented code of every frame calls
     PREFIX + "ordered": ordered,
-    PREFIX + "callee": texts.callee,
-    PREFIX + "method": texts.method,
-    PREFIX + "field": texts.field_text,
-    PREFIX + "remainder": texts.remainder,
-    PREFIX + "in_place": texts.remainder_in_place,
     PREFIX + "everything": BaseException,
     HERE: -1,
 }

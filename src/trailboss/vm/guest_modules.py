@@ -4,15 +4,20 @@ import builtins
 import inspect
 import operator
 from collections.abc import Callable, Container, Mapping
+from enum import EnumMeta
 from importlib import import_module
 from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace, prepare_class, resolve_bases
 from typing import Any, Final
 
 from trailboss.vm import texts
-from trailboss.vm.gauge import identity, ordered, shown
-from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
+from trailboss.vm.gauge import identity, shown
+from trailboss.vm.instrument import SETTERS
 from trailboss.vm.printed_lines import printed_text
 from trailboss.vm.rules import ACTOR_BUILTINS, GRAMMAR, REFUSED_ATTRIBUTES, SDK_BUILTINS
+from trailboss.vm.sized_calls import Calls
+from trailboss.vm.sized_names import METHODS
+from trailboss.vm.sized_pricers import MEMBERS_OF_A_CLASS
+from trailboss.vm.sized_syntax import KEY, PREFIX, TARGET, TEXT_METHODS
 
 VERSION_ATTRIBUTES: Final = (  # what some versions of Python add to every class. Decision: D-40
     "__annotate__", "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__",
@@ -31,6 +36,17 @@ Built without a ``class`` statement: programs can inspect it, and versions of Py
 """
 
 
+def class_builder(calls: Calls) -> Callable[..., Any]:
+    """Return what the ``class`` statement calls, which pays for the class first."""
+
+    def build(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> Any:
+        is_enumeration = any(isinstance(each, EnumMeta) for each in bases)
+        calls.pay_class(1 + (len(body.__code__.co_names) // MEMBERS_OF_A_CLASS if is_enumeration else 0))
+        return build_class(body, name, *bases, **keywords)
+
+    return build
+
+
 def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> Any:
     """Build a class as the ``class`` statement does, the same on every version of Python.
 
@@ -40,7 +56,7 @@ def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> 
     parents = resolve_bases(given)
     kind, namespace, options = prepare_class(name, parents, keywords)
     exec(body.__code__, body.__globals__, namespace, closure=body.__closure__)
-    for added in VERSION_ATTRIBUTES:
+    for added in (*VERSION_ATTRIBUTES, TARGET, KEY):
         namespace.pop(added, None)
     if parents is not given:
         namespace["__orig_bases__"] = given
@@ -60,14 +76,17 @@ def printer(output: Callable[[str], None]) -> Callable[..., None]:
 
 
 def actor_builtins(
-    importer: Callable[..., object], shared: Callable[[], Container[int]], output: Callable[[str], None]
+    importer: Callable[..., object],
+    shared: Callable[[], Container[int]],
+    output: Callable[[str], None],
+    calls: Calls,
 ) -> dict[str, object]:
     """Return the built-in names of actors; ``shared`` returns the identities of objects that they cannot change."""
 
     def read(target: object, name: str, default: object = _NO_DEFAULT) -> object:
         _check_attribute(name)
         found = getattr(target, name) if default is _NO_DEFAULT else getattr(target, name, default)
-        return texts.method(found) if name in TEXT_METHODS else found
+        return calls.method(found) if name in TEXT_METHODS or name in METHODS else found
 
     def has(target: object, name: str) -> bool:
         return type(name) is str and not _is_refused(name) and hasattr(target, name)
@@ -88,19 +107,25 @@ def actor_builtins(
         "setattr": write,
         "delattr": remove,
         "print": printer(output),
-        "repr": texts.representation,
-        "ascii": texts.ascii_representation,
-        "format": texts.formatted,
-        "__build_class__": build_class,
+        "__build_class__": class_builder(calls),
         "__import__": importer,
         "__debug__": True,
         "__name__": "builtins",
-    }
-    for name in ("getattr", "hasattr", "setattr", "delattr", "print", "repr", "ascii", "format"):
+    } | calls.builtins()
+    for name in ("getattr", "hasattr", "setattr", "delattr", "print", "repr", "ascii", "format", "sum"):
         function: Any = guarded[name]
         function.__name__ = function.__qualname__ = name
         function.__module__ = "builtins"
-    return {name: getattr(builtins, name) for name in ACTOR_BUILTINS} | guarded
+    return {name: getattr(builtins, name) for name in ACTOR_BUILTINS} | guarded | _instruments(calls)
+
+
+def _instruments(calls: Calls) -> dict[str, object]:
+    names: dict[str, object] = {PREFIX + name: function for name, function in calls.operators.items()}
+    return names | {
+        PREFIX + "callee": calls.callee,
+        PREFIX + "method": calls.method,
+        PREFIX + "method_any": calls.method_any,
+    }
 
 
 def check_attribute_path(path: str) -> None:
@@ -127,8 +152,6 @@ def _check_own(target: object, shared: Container[int]) -> None:
         raise AttributeError(f"{shown(target)} is shared by all actors and cannot be changed")
 
 
-SET_MAKERS: Final = ("and_", "iand", "ior", "isub", "ixor", "or_", "sub", "xor")
-"""Functions of ``operator`` that make a set of two views of a dict."""
 IMPLEMENTATION: Final = "pvm"
 """``sys.implementation.name`` of guests; the SDK takes "cpython" for a developer's own machine."""
 DATACLASS_PARAMS: Final = (
@@ -146,42 +169,47 @@ class DataclassParams(SimpleNamespace):
     __slots__ = DATACLASS_PARAMS
 
 
-def new_facade(name: str, names: tuple[str, ...], *, for_actors: bool) -> ModuleType:
+def new_facade(name: str, names: tuple[str, ...], calls: Calls, *, for_actors: bool) -> ModuleType:
     """Return a module that shows some names of a standard one.
 
     For actors, attributes read by text are checked; the SDK's own code needs no check.
     """
     original = import_module(name)
     facade = ModuleType(name)
-    facade.__dict__.update({each: getattr(original, each) for each in names}, __all__=names)
+    priced = {each: calls.priced_function(name, each, getattr(original, each)) for each in names}
+    priced |= {each: found for each, found in calls.library(name).items() if each in names}
+    facade.__dict__.update(priced, __all__=names)
     if for_actors and name == "operator":
-        facade.__dict__.update(attrgetter=_attrgetter, methodcaller=_methodcaller)
-        facade.__dict__.update(mod=texts.remainder, imod=texts.remainder_in_place)
-        facade.__dict__.update({each: _in_order(getattr(original, each)) for each in SET_MAKERS})
+        facade.__dict__.update(attrgetter=_getter(calls), methodcaller=_caller(calls))
     if not for_actors and name == "dataclasses":
         facade.__dict__["_DataclassParams"] = DataclassParams
     return facade
 
 
-def _in_order(operate: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
-    """Return a function of ``operator`` that refuses to answer with a set."""
-    return lambda left, right: ordered(operate(left, right))
-
-
 def sdk_builtins(
-    importer: Callable[..., object], compile_text: Callable[..., CodeType], write: Callable[[str], None]
+    importer: Callable[..., object],
+    compile_text: Callable[..., CodeType],
+    write: Callable[[str], None],
+    calls: Calls,
 ) -> dict[str, object]:
     """Return the built-in names of the SDK's own code; ``compile_text`` instruments a text like an actor."""
     names: dict[str, object] = {name: getattr(builtins, name) for name in SDK_BUILTINS}
-    return names | {
-        "__build_class__": build_class,
-        "__import__": importer,
-        "__debug__": True,
-        "__name__": "builtins",
-        "compile": compile_text,
-        "exec": _execute,
-        "print": printer(write),
-    }
+    checks: dict[str, object] = {"isinstance": isinstance, "issubclass": issubclass}
+    return (
+        names
+        | calls.builtins()
+        | checks
+        | _instruments(calls)
+        | {
+            "__build_class__": class_builder(calls),
+            "__import__": importer,
+            "__debug__": True,
+            "__name__": "builtins",
+            "compile": compile_text,
+            "exec": _execute,
+            "print": printer(write),
+        }
+    )
 
 
 def sdk_modules(
@@ -217,14 +245,25 @@ def _execute(code: CodeType, namespace: dict[str, object]) -> None:
     exec(code, namespace)
 
 
-def _attrgetter(*paths: str) -> Callable[[object], object]:
-    for path in paths:
-        check_attribute_path(path)
-    return operator.attrgetter(*paths)
+def _getter(calls: Calls) -> Callable[..., Callable[[object], object]]:
+    def attrgetter(*paths: str) -> Callable[[object], object]:
+        for path in paths:
+            check_attribute_path(path)
+        get = operator.attrgetter(*paths)
+        if not any(name in METHODS for path in paths for name in path.split(".")):
+            return get
+        if len(paths) == 1:
+            return lambda target: calls.method(get(target))
+        return lambda target: tuple(map(calls.method, get(target)))
+
+    return attrgetter
 
 
-def _methodcaller(name: str, *arguments: object, **named: object) -> Callable[[object], object]:
-    if name in TEXT_METHODS:
-        return lambda target: texts.method(getattr(target, name))(*arguments, **named)
-    check_attribute_path(name)
-    return operator.methodcaller(name, *arguments, **named)
+def _caller(calls: Calls) -> Callable[..., Callable[[object], object]]:
+    def methodcaller(name: str, *arguments: object, **named: object) -> Callable[[object], object]:
+        if name in TEXT_METHODS or name in METHODS:
+            return lambda target: calls.method(getattr(target, name))(*arguments, **named)
+        check_attribute_path(name)
+        return operator.methodcaller(name, *arguments, **named)
+
+    return methodcaller

@@ -7,62 +7,60 @@ coverage see the program as written. Decision: D-32.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from inspect import cleandoc
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import InvariantError
 from trailboss.vm.costs import Comprehension, FunctionNode, SourcePrices
+from trailboss.vm.sized_syntax import (
+    NOWHERE,
+    PREFIX,
+    in_place,
+    instrument_call,
+    position,
+    sized,
+    sized_statement,
+    takes_many,
+    value_names,
+)
 
-PREFIX: Final = "_vm_"  # what every inserted name begins with
 HERE: Final = PREFIX + "here"  # the local that holds the depth at which a function was called
 SETTERS: Final = ("__setattr__", "__delattr__")
-_METHODS: Final = """format format_map encode decode substitute safe_substitute __repr__ __str__ __format__ __mod__
-    __rmod__ __new__ __call__"""
-TEXT_METHODS: Final = frozenset(_METHODS.split())
-"""Attributes that make text of values, or bytes of text. Decision: D-90."""
-_TEXT_TYPES: Final = ("str", "bytes", "bytearray")
-_FUNCTIONS: Final = "map filter starmap reduce accumulate partial takewhile dropwhile filterfalse groupby iter"
-_CALLERS: Final = frozenset(_FUNCTIONS.split())  # functions that call their arguments
-_KEYED: Final = {
-    "sorted": "key", "min": "key", "max": "key", "sort": "key", "groupby": "key", "dumps": "default",
-    "JSONEncoder": "default",
-}  # fmt: skip
-"""Functions that call an argument of this name."""
-
-_NOWHERE: Final[dict[str, Any]] = {"lineno": -1, "col_offset": -1, "end_lineno": -1, "end_col_offset": -1}
-"""A position that the compiler gives to code without a line of its own."""
-_MAY_MAKE_A_SET: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
-"""Operators that make a set of two views of a dict, the one way to a set that no rule about the source can detect."""
 _BRANCHING: Final = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 SyntaxNode = TypeVar("SyntaxNode", bound=ast.AST)
 
 
-def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool) -> ast.Module:
+def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool, sees_data: bool = True) -> ast.Module:
     """Rewrite a freshly parsed module's tree in place, and return it.
+
+    A module that does not see the data of programs is charged for its text alone, not for sizes.
 
     In a guarded program, stores into attributes and items are checked, so that it changes its own objects only, never
     shared ones. The SDK itself is not guarded.
     """
-    return _Rewriter(SourcePrices(prices), guarded).module(tree)
+    return _Rewriter(SourcePrices(prices), guarded, sees_data).module(tree)
 
 
 class _Rewriter:
     """One pass over one tree."""
 
-    __slots__ = ("guarded", "placed", "prices", "values")
+    __slots__ = ("guarded", "placed", "prices", "sees_data", "strings", "values")
 
-    def __init__(self, prices: SourcePrices, guarded: bool) -> None:
+    def __init__(self, prices: SourcePrices, guarded: bool, sees_data: bool) -> None:
         self.prices = prices
         self.guarded = guarded
+        self.sees_data = sees_data
         # Whether `HERE` is the depth at which the rewritten code runs. False for code that runs elsewhere than it is
         # written: generators, lambdas and generator expressions.
         self.placed = True
         self.values: frozenset[str] = frozenset()  # names that the program can bind to any value, ``str`` among them
+        self.strings = False  # whether annotations are kept as text and never run
 
     def module(self, tree: ast.Module) -> ast.Module:
-        self.values = frozenset(_value_names(tree)).union(_TEXT_TYPES)
+        self.values = frozenset(value_names(tree))
+        self.strings = any(map(_keeps_text, tree.body))
         head = 0
         while head < len(tree.body) and _stays_first(tree.body[head], head):
             head += 1
@@ -87,9 +85,11 @@ class _Rewriter:
         written: list[ast.stmt] = [_statement("charge", [cycles], statements[0])] if cycles else []
         for each in statements:
             rewritten = self.statement(each)
-            written.append(_formatted_in_place(rewritten) if self.guarded else rewritten)
-            if self.guarded and isinstance(each, ast.AugAssign) and isinstance(each.op, _MAY_MAKE_A_SET):
-                written += _checked_target(each.target)
+            if self.sees_data:
+                sized_statement(rewritten)
+                written += in_place(rewritten, guarded=self.guarded)
+            else:
+                written.append(rewritten)
         return written
 
     def statement(self, node: ast.stmt) -> ast.stmt:
@@ -120,13 +120,15 @@ class _Rewriter:
     def turn(self, body: list[ast.stmt], cycles: int) -> list[ast.stmt]:
         """Rewrite the body of a loop; every turn is charged."""
         first, rest = self.parted(body, self.prices.params.loop_turn + cycles)
-        return [ast.Expr(self.turned(first, body[0]), **_at(body[0])), *rest]
+        return [ast.Expr(self.turned(first, body[0]), **position(body[0])), *rest]
 
     def turned(self, cycles: int, at: ast.AST) -> ast.Call:
-        return _call("turn", [cycles, _here()], at) if self.placed else _call("charge", [cycles], at)
+        return (
+            instrument_call("turn", [cycles, _here()], at) if self.placed else instrument_call("charge", [cycles], at)
+        )
 
     def caught(self, cycles: int, at: ast.AST) -> ast.Expr:
-        place = _here() if self.placed else ast.Constant(None, **_at(at))
+        place = _here() if self.placed else ast.Constant(None, **position(at))
         return _statement("caught", [cycles, place], at)
 
     def optional(self, statements: list[ast.stmt]) -> list[ast.stmt]:
@@ -150,13 +152,15 @@ class _Rewriter:
         enter, leave = ("enter", "leave") if self.placed else ("begin", "end")
         _clean_docstring(node.body)
         start = 1 if _is_docstring(node.body[0]) else 0
-        body = node.body[start:] or [ast.Pass(**_NOWHERE)]
+        body = node.body[start:] or [ast.Pass(**NOWHERE)]
         first, rest = self.parted(body, self.prices.params.function_entry)
-        entered = ast.Assign([ast.Name(HERE, ast.Store(), **_NOWHERE)], _call(enter, [first], body[0]), **_at(body[0]))
+        entered = ast.Assign(
+            [ast.Name(HERE, ast.Store(), **NOWHERE)], instrument_call(enter, [first], body[0]), **position(body[0])
+        )
         left = _statement(leave, [_here()], None)
-        node.body = [*node.body[:start], entered, ast.Try(rest, [], [], [left], **_at(body[0]))]
+        node.body = [*node.body[:start], entered, ast.Try(rest, [], [], [left], **position(body[0]))]
         self.placed = outer
-        for decorated in ("decorator_list", "args", "returns"):
+        for decorated in ("decorator_list", "args") if self.strings else ("decorator_list", "args", "returns"):
             setattr(node, decorated, self.rewritten(getattr(node, decorated)))
         return node
 
@@ -171,6 +175,8 @@ class _Rewriter:
     def expressions(self, node: SyntaxNode) -> SyntaxNode:
         """Rewrite the direct expressions of a node; its blocks are done already."""
         for field, value in ast.iter_fields(node):
+            if self.strings and field in ("annotation", "returns"):
+                continue
             if field not in ("body", "orelse", "cases") or isinstance(node, ast.expr):
                 setattr(node, field, self.rewritten(value))
         return node
@@ -193,27 +199,28 @@ class _Rewriter:
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 return self.comprehension(node)
             case ast.Yield(value=value):
-                given = self.expression(value) or ast.Constant(None, **_at(node))
-                node.value = _call("suspend", [_here(), given], node)
-                return _call("resume", [_here(), node], node)
+                given = self.expression(value) or ast.Constant(None, **position(node))
+                node.value = instrument_call("suspend", [_here(), given], node)
+                return instrument_call("resume", [_here(), node], node)
             case ast.YieldFrom(value=value):
-                node.value = _call("delegate", [_here(), self.kept(value)], node)
-                return _call("resume", [_here(), node], node)
-        self.expressions(node)
-        if not self.guarded:
-            return node
-        if isinstance(node, ast.Call):
-            _watch_callee(node, self.values)
-        return _guarded(node)
+                node.value = instrument_call("delegate", [_here(), self.kept(value)], node)
+                return instrument_call("resume", [_here(), node], node)
+        return self.sized(self.expressions(node))
+
+    def sized(self, node: ast.expr) -> ast.expr:
+        checked = _guarded(node) if self.guarded else node
+        return sized(checked, self.values, guarded=self.guarded) if self.sees_data else checked
 
     def kept(self, node: ast.expr) -> ast.expr:
         return self.expression(node) or node
 
     def function_expression(self, node: ast.Lambda) -> ast.Lambda:
         node.args = self.expressions(node.args)
-        entry = _call("enter", [self.prices.params.function_entry + self.prices.expression(node.body)], node.body)
+        entry = instrument_call(
+            "enter", [self.prices.params.function_entry + self.prices.expression(node.body)], node.body
+        )
         outer, self.placed = self.placed, False
-        node.body = _call("result", [entry, self.kept(node.body)], node.body)
+        node.body = instrument_call("result", [entry, self.kept(node.body)], node.body)
         self.placed = outer
         return node
 
@@ -222,84 +229,34 @@ class _Rewriter:
         outer, self.placed = self.placed, self.placed and not isinstance(node, ast.GeneratorExp)
         for each, cycles in zip(node.generators, self.prices.items(node), strict=True):
             self.expressions(each)
-            each.ifs.insert(0, ast.UnaryOp(ast.Not(), self.turned(cycles, each.target), **_at(each.target)))
+            if self.sees_data and takes_many(each.target):
+                each.iter = instrument_call("each_copied", [each.iter], each.iter)
+            each.ifs.insert(0, ast.UnaryOp(ast.Not(), self.turned(cycles, each.target), **position(each.target)))
         if isinstance(node, ast.DictComp):
             node.key, node.value = self.kept(node.key), self.kept(node.value)
+            self.sized(node)
         else:
             node.elt = self.kept(node.elt)
         self.placed = outer
         return node
 
 
-def _watch_callee(node: ast.Call, values: frozenset[str]) -> None:
-    """Check the called function, and arguments that will be called, if they can be ``str``. Decision: D-90."""
-    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
-    if name in _CALLERS:
-        node.args = [each if isinstance(each, ast.Starred) else _watched_value(each) for each in node.args]
-    for keyword in node.keywords:
-        if keyword.arg is not None and keyword.arg == _KEYED.get(str(name)):
-            keyword.value = _watched_value(keyword.value)
-    if name is None or name in values:
-        node.func = _watched_value(node.func)
-
-
-def _watched_value(node: ast.expr) -> ast.expr:
-    return node if isinstance(node, ast.Lambda | ast.Constant) else _call("callee", [node], node)
-
-
-def _value_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of a program that are bound other than by a definition or an import."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                yield name
-
-
-def _formatted_in_place(node: ast.stmt) -> ast.stmt:
-    """Return ``text %= values`` as a plain assignment, any other statement as it is."""
-    match node:
-        case ast.AugAssign(target=ast.Name(id=name) as target, op=ast.Mod(), value=value):
-            changed = _call("in_place", [ast.Name(name, ast.Load(), **_at(target)), value], node)
-            return ast.Assign([target], changed, **_at(node))
-    return node
-
-
 def _guarded(node: ast.expr) -> ast.expr:
     match node:
-        case ast.BinOp(left=left, op=ast.Mod(), right=right) if not isinstance(right, ast.Constant):
-            return _call("remainder", [left, right], node)
-        case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
-            code, given = ast.Constant(conversion, **_at(node)), spec or ast.Constant("", **_at(node))
-            return ast.FormattedValue(_call("field", [value, code, given], node), -1, None, **_at(node))
-        case ast.Attribute(attr=name, ctx=ast.Load()) if name in TEXT_METHODS:
-            return _call("method", [node], node)
-        case ast.BinOp(ast.Constant()) | ast.BinOp(right=ast.Constant()):
-            return node
-        case ast.BinOp(op=operator) if isinstance(operator, _MAY_MAKE_A_SET):
-            return _call("ordered", [node], node)
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in SETTERS:
             # The method itself is what is guarded, bound or not, so that no spelling of a store goes around.
-            return _call("setter", [node], node)
+            return instrument_call("setter", [node], node)
         case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
-            node.value = _call("own", [node.value], node)
+            node.value = instrument_call("own", [node.value], node)
     return node
-
-
-def _checked_target(target: ast.expr) -> list[ast.stmt]:
-    """Return the check of a name that an assignment such as ``names &= others`` has just changed."""
-    if not isinstance(target, ast.Name):
-        return []
-    return [_statement("ordered", [ast.Name(target.id, ast.Load(), **_at(target))], target)]
 
 
 def _watched(body: list[ast.stmt], node: ast.With) -> ast.Try:
     # An ``__exit__`` that answers True would swallow exhaustion; the gauge has to see it first.
-    nothing = ast.Constant(None, **_NOWHERE)
-    watch: list[ast.stmt] = [_statement("caught", [0, nothing], None), ast.Raise(**_NOWHERE)]
-    everything = ast.Name(PREFIX + "everything", ast.Load(), **_NOWHERE)
-    return ast.Try(body, [ast.ExceptHandler(everything, None, watch, **_NOWHERE)], [], [], **_at(node))
+    nothing = ast.Constant(None, **NOWHERE)
+    watch: list[ast.stmt] = [_statement("caught", [0, nothing], None), ast.Raise(**NOWHERE)]
+    everything = ast.Name(PREFIX + "everything", ast.Load(), **NOWHERE)
+    return ast.Try(body, [ast.ExceptHandler(everything, None, watch, **NOWHERE)], [], [], **position(node))
 
 
 def _yields(function: FunctionNode) -> bool:
@@ -321,6 +278,13 @@ def _stays_first(statement: ast.stmt, index: int) -> bool:
     return future or (index == 0 and _is_docstring(statement))
 
 
+def _keeps_text(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.ImportFrom(module="__future__", names=names):
+            return any(each.name == "annotations" for each in names)
+    return False
+
+
 def _is_docstring(statement: ast.stmt) -> bool:
     match statement:
         case ast.Expr(value=ast.Constant(value=str())):
@@ -335,20 +299,10 @@ def _clean_docstring(body: list[ast.stmt]) -> None:
             constant.value = cleandoc(text)
 
 
-def _at(node: ast.AST) -> dict[str, Any]:
-    return {name: getattr(node, name) for name in _NOWHERE}
-
-
 def _here() -> ast.Name:
-    return ast.Name(HERE, ast.Load(), **_NOWHERE)
-
-
-def _call(name: str, arguments: Sequence[ast.expr | int], at: ast.AST | None) -> ast.Call:
-    where = _NOWHERE if at is None else _at(at)
-    given = [ast.Constant(each, **where) if isinstance(each, int) else each for each in arguments]
-    return ast.Call(ast.Name(PREFIX + name, ast.Load(), **where), given, [], **where)
+    return ast.Name(HERE, ast.Load(), **NOWHERE)
 
 
 def _statement(name: str, arguments: Sequence[ast.expr | int], at: ast.AST | None) -> ast.Expr:
-    where = _NOWHERE if at is None else _at(at)
-    return ast.Expr(_call(name, arguments, at), **where)
+    where = NOWHERE if at is None else position(at)
+    return ast.Expr(instrument_call(name, arguments, at), **where)

@@ -18,6 +18,7 @@ from trailboss.vm.guest_modules import FrameLocal, actor_builtins, new_facade, s
 from trailboss.vm.meter import Meter
 from trailboss.vm.rules import ACTOR_MODULES, HOST, SDK, SDK_MODULES, is_sdk
 from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_module_names
+from trailboss.vm.sized_calls import Calls
 
 ABSENT: Final = object()
 Space = Mapping[str, object] | None  # the names of a module or a function, as an import statement passes them
@@ -133,20 +134,22 @@ class Library:
         write: Callable[[str], None],
     ) -> None:
         self.shared: set[int] = set()
-        self.builtins = actor_builtins(self.import_for_actor, lambda: self.shared, write)
+        idle = Gauge(Meter(_UNMETERED, _UNMETERED), _UNMETERED, ())
+        self.calls = Calls(prices, idle)
+        self.builtins = actor_builtins(self.import_for_actor, lambda: self.shared, write, self.calls)
         self._prices = prices
         self._pvm_host = pvm_host
         self._loaded: dict[str, ModuleType] = {HOST: pvm_host}
         self._facades: dict[tuple[str, bool], ModuleType] = {}
         self._locals: list[FrameLocal] = []
         self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
-        self._idle = Gauge(Meter(_UNMETERED, _UNMETERED), _UNMETERED, ()).instruments()
-        self._sdk_builtins = sdk_builtins(self.import_for_sdk, compile_text, write) | self._idle
+        self._sdk_builtins = sdk_builtins(self.import_for_sdk, compile_text, write, self.calls) | idle.instruments()
         self._first = Shared(frozenset(), (), ())
         self._rebound: list[tuple[dict[str, object], str, object]] = []
         self._lent = False
         for module in (pvm_host, *self._private.values()):
             self._protect(module)
+        self._protect_functions(self.builtins.values())
 
     def import_for_actor(
         self, name: str, _globals: Space = None, _locals: Space = None, names: Names = None, level: int = 0
@@ -252,7 +255,7 @@ class Library:
             names = (ACTOR_MODULES if for_actors else SDK_MODULES).get(name)
             if names is None:
                 raise ModuleNotFoundError(f"No module named {name!r} for actors", name=name)
-            facade = new_facade(name, names, for_actors=for_actors)
+            facade = new_facade(name, names, self.calls, for_actors=for_actors)
             if name == "collections":
                 facade.__dict__["abc"] = self._facade("collections.abc", for_actors)
             self._facades[name, for_actors] = facade
@@ -261,8 +264,10 @@ class Library:
 
     def _protect(self, module: ModuleType) -> None:
         self.shared.add(identity(module))
-        functions = (each for each in vars(module).values() if isinstance(each, type | FunctionType))
-        self.shared.update(identity(each) for each in functions)
+        self._protect_functions(vars(module).values())
+
+    def _protect_functions(self, values: Iterable[object]) -> None:
+        self.shared.update(identity(each) for each in values if isinstance(each, type | FunctionType))
 
     def _new_local(self) -> FrameLocal:
         created = FrameLocal()

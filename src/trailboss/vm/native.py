@@ -1,7 +1,7 @@
 """`NativeEngine`: actor code in this process, instrumented, for your own code: tests, simulation, debugging.
 
-It measures what Python code does, not what C code does (a huge multiplication, a long sort): see D-32. It isolates
-frames from one another and from the process against mistakes, not against attacks.
+It measures what Python code does, and what C code does by the sizes of its operands: D-32, D-101. It isolates frames
+from one another and from the process against mistakes, not against attacks.
 """
 
 import _thread
@@ -150,16 +150,19 @@ class NativeEngine:
     def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
         gauge = Gauge(site.meter, self._params.limits.recursion_depth_max, self._library.shared)
         before, self._running = self._running, None
+        gauge_before = self._library.calls.gauge
         give_back: Callable[[], None] | None = None
         with deep_calls() if before is None else nullcontext():
             try:
                 if program.uses_sdk:
                     give_back = self._library.begin(gauge.instruments())
+                self._library.calls.gauge = gauge
                 self._running = Running(site, gauge, program)
                 # A context of its own, so that a frame's decimal settings are its own too.
                 return Context().run(self._attempt, program, entry, site, gauge)
             finally:
                 gauge.close()
+                self._library.calls.gauge = gauge_before
                 self._running = before
                 if give_back is not None:
                     give_back()
@@ -216,7 +219,8 @@ class NativeEngine:
         return space
 
     def _encoded(self, handler: str, value: object) -> bytes:
-        """Return the bytes of a handler's return value. Decision: D-37."""
+        """Return the bytes of a handler's return value, whose encoding is charged first. Decision: D-37, D-101."""
+        self._library.calls.pay_text(value)
         octets = _octets(handler, value)
         limit = self._params.limits.return_bytes_max
         if len(octets) > limit:

@@ -12,8 +12,9 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
+from trailboss.vm.instrument import SETTERS
 from trailboss.vm.nest_depth import NESTING_MAX, check_nesting, no_python
+from trailboss.vm.sized_syntax import PREFIX, TEXT_METHODS
 
 _ACTOR: Final = {
     "abc": "ABC ABCMeta abstractmethod",

@@ -24,6 +24,8 @@ from trailboss.vm.rules import GRAMMAR, LANE_PACKAGE, LANE_SDK, SDK
 
 DEVELOPMENT_ONLY: Final = ("_signature_mock", "delegation", "mock_host", "recipes", "testing")
 """Modules of the SDK for a developer's machine: they read files, or replace the host."""
+WITHOUT_DATA: Final = tuple(f"cowboy_sdk.{name}" for name in ("actor", "handler_mode", "permissions", "timer"))
+"""Modules of the SDK that see classes, names and heights, and leave the data of an actor to others. Decision: D-101."""
 DOCUMENTED_NAMES: Final = {  # names that the SDK documents and its modules lack, with their meaning, by module
     "cowboy_sdk": {"current_block": "runtime.get_block_height"},
     "cowboy_sdk.runtime": {"current_block": "get_block_height"},
@@ -61,7 +63,9 @@ def load_sdk_module(name: str, prices: SourceCostParams) -> SdkModule:
     tree = ast.parse(text, feature_version=GRAMMAR)
     # Most modules say ``global`` nowhere, and a search through the tree takes a sixth of the time.
     rebound = tuple(sorted(dict.fromkeys(_globals(tree)))) if "global" in text else ()
-    return SdkModule(compile_tree(instrument(tree, prices, guarded=False), name), rebound)
+    return SdkModule(
+        compile_tree(instrument(tree, prices, guarded=False, sees_data=name not in WITHOUT_DATA), name), rebound
+    )
 
 
 def sdk_text(name: str) -> str:

@@ -229,7 +229,8 @@ def _codec_user(found: Callable[..., Any], place: int) -> Callable[..., Any]:
 
 def _check_codec(encoding: object = "utf-8", errors: object = "strict", **_others: object) -> None:
     """Refuse an encoding that not every build has, and error handlers that depend on the character tables."""
-    if type(encoding) is str and encoding.lower().replace("-", "_").replace(" ", "_") not in ENCODINGS:
-        raise LookupError(f"encoding {encoding[:_SHOWN_CHARACTERS]!r} is not available to actors")
+    named = encoding if type(encoding) is str else "utf-8"
+    if named != "utf-8" and named.lower().replace("-", "_").replace(" ", "_") not in ENCODINGS:
+        raise LookupError(f"encoding {named[:_SHOWN_CHARACTERS]!r} is not available to actors")
     if type(errors) is str and errors not in ERROR_HANDLERS:
         raise LookupError(f"error handler {errors[:_SHOWN_CHARACTERS]!r} is not available to actors")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, settings
 
-# What the command line starts runs on the native engine, unless a test names another, whatever is built on this machine.
+# What the command line starts runs on the native engine unless a test names another, whatever this machine has.
 os.environ["TRAILBOSS_VM"] = "native"
 pytest_plugins = ["pytester", "tools.spec_plugin"]
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from trailboss.params import SourceCostParams
+from trailboss.vm import guest_modules
 from trailboss.vm.gauge import Gauge, identity
-from trailboss.vm.guest_modules import FrameLocal, actor_builtins, new_facade, sdk_builtins, sdk_modules
+from trailboss.vm.guest_modules import FrameLocal, actor_builtins, new_facade, sdk_modules
 from trailboss.vm.meter import Meter
 from trailboss.vm.rules import ACTOR_MODULES, HOST, SDK, SDK_MODULES, is_sdk
 from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_module_names
@@ -143,7 +144,8 @@ class Library:
         self._facades: dict[tuple[str, bool], ModuleType] = {}
         self._locals: list[FrameLocal] = []
         self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
-        self._sdk_builtins = sdk_builtins(self.import_for_sdk, compile_text, write, self.calls) | idle.instruments()
+        names = guest_modules.sdk_builtins(self.import_for_sdk, compile_text, write, self.calls)
+        self.sdk_builtins = names | idle.instruments()
         self._first = Shared(frozenset(), (), ())
         self._rebound: list[tuple[dict[str, object], str, object]] = []
         self._lent = False
@@ -191,10 +193,10 @@ class Library:
         Only frames whose program imports the SDK need it.
         """
         self.prepare()
-        instruments_before = {name: self._sdk_builtins[name] for name in instruments}
+        instruments_before = {name: self.sdk_builtins[name] for name in instruments}
         rebound_before = [(space, name, space.get(name, ABSENT)) for space, name, _ in self._rebound]
         locals_before = [(each, each.__dict__) for each in self._locals]
-        self._sdk_builtins.update(instruments)
+        self.sdk_builtins.update(instruments)
         outer, self._lent = self._lent, True
         before = self._first
         if outer:
@@ -206,7 +208,7 @@ class Library:
             each.__dict__ = {}
 
         def end() -> None:
-            self._sdk_builtins.update(instruments_before)
+            self.sdk_builtins.update(instruments_before)
             self._lent = outer
             before.restore()
             _bind(rebound_before)
@@ -240,7 +242,7 @@ class Library:
         found = load_sdk_module(name, self._prices)
         package, _, last = name.rpartition(".")
         module = ModuleType(name)
-        module.__dict__.update(__builtins__=self._sdk_builtins, __package__=package or name)
+        module.__dict__.update(__builtins__=self.sdk_builtins, __package__=package or name)
         self._loaded[name] = module
         exec(found.code, module.__dict__)
         for documented, name_there in DOCUMENTED_NAMES.get(name, {}).items():

@@ -191,7 +191,8 @@ class Fails:
     outcome, _ = world.call(source, "go", b"")
 
     assert outcome.error.code == 1210
-    assert outcome.error.what == "ZeroDivisionError: integer division or modulo by zero"
+    # The words are the interpreter's: Python 3.14, in the sandbox, has others.
+    assert outcome.error.what.endswith("by zero")
     assert outcome.error.context["exception_type"] == "ZeroDivisionError"
     assert outcome.error.context["traceback"].splitlines() == [
         "line 12, in go: return helper()",

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import Any, Final
 
-from trailboss.vm.instrument import PREFIX
+from trailboss.vm.sized_syntax import PREFIX
 
 EVALUATED: Final = PREFIX + "evaluated"
 """The name of `evaluated` in actor code: the innermost decorator of every annotated function."""

@@ -39,6 +39,11 @@ class GuestEngine(NativeEngine):
     prepared: "Prepared | None" = None
     host: Any  # the chain, as far as programs reach it other than by host calls
 
+    def __init__(self, params: Any) -> None:
+        super().__init__(params)
+        for names in (self._library.builtins, self._library.sdk_builtins):
+            names[annotations.EVALUATED] = annotations.evaluated
+
     def _program(self, source: str, code_hash: bytes) -> Program:  # noqa: ARG002  # there is one
         return self.program
 
@@ -69,8 +74,15 @@ class GuestEngine(NativeEngine):
     def prepare_frames(self) -> int | None:
         """Run the actor's module; return its cycles, or None if it fails or asks the host for what frames differ in."""
         meter = GuestMeter(_UNMETERED, _UNMETERED)
-        gauge = GuestGauge(meter, self._params.limits.recursion_depth_max, self._library.shared)
-        end = self._library.begin(gauge.instruments()) if self.program.uses_sdk else _nothing
+        calls = self._library.calls
+        before = calls.gauge
+        gauge = calls.gauge = GuestGauge(meter, self._params.limits.recursion_depth_max, self._library.shared)
+        give_back = self._library.begin(gauge.instruments()) if self.program.uses_sdk else _nothing
+
+        def end() -> None:
+            calls.gauge = before
+            give_back()
+
         frame = Frame("", b"", b"", b"", "", b"")
         site = CallSite(self.host, meter, self._params, frame)
         self._running = Running(site, gauge, self.program)
@@ -140,7 +152,7 @@ class GuestServer:
     """Answers the host's requests."""
 
     def __init__(self, params: SimpleNamespace, host: object) -> None:
-        self.engine = GuestEngine(params)  # type: ignore[arg-type]  # it stands for the chain's parameters
+        self.engine = GuestEngine(params)
         self.engine.host = host
         self._params = params
         _remember_texts()
@@ -224,5 +236,3 @@ def install() -> None:
     """Let the engine's modules compile as `compile_evaluated` does."""
     for module in (program, sdk_source, native):
         module.__dict__["compile_tree"] = compile_evaluated
-    instruments = Gauge.instruments
-    Gauge.instruments = lambda self: instruments(self) | {annotations.EVALUATED: annotations.evaluated}  # type: ignore[method-assign]  # the guest's own addition

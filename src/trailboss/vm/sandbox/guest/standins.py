@@ -1,12 +1,13 @@
 """Modules that the engine's own modules import and a guest does not have: put in their places before it loads them."""
 
+import functools
 import hashlib
 import hmac
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 _NO_DEFAULT: Final = object()
 _ANNOTATIONS: Final = "trailboss.vm.host.Host"
@@ -85,7 +86,7 @@ def _module(name: str, **contents: object) -> ModuleType:
 
 
 def fill_gaps() -> None:
-    """Add what this build of Python lacks because it has no OpenSSL."""
+    """Add what this build of Python lacks because it has no OpenSSL, and undo what Python 3.14 does otherwise."""
 
     def pbkdf2_hmac(hash_name: str, password: bytes, salt: bytes, iterations: int, dklen: int | None = None) -> bytes:
         """Derive a key. Source: RFC 8018 §5.2."""
@@ -101,5 +102,14 @@ def fill_gaps() -> None:
             key += mixed.to_bytes(size, "big")
         return key[:wanted]
 
+    class Partial(functools.partial[Any]):
+        """As before Python 3.14: an attribute of a class that is no method."""
+
+        def __get__(self, _instance: object, _owner: type | None = None) -> "Partial":
+            return self
+
+    Partial.__name__ = Partial.__qualname__ = "partial"
+    Partial.__module__ = "functools"
+    functools.partial = Partial  # type: ignore[misc]  # the guest's own
     if not hasattr(hashlib, "pbkdf2_hmac"):
         hashlib.pbkdf2_hmac = pbkdf2_hmac  # type: ignore[assignment]  # of the same form

@@ -5,7 +5,6 @@ from itertools import chain
 from typing import Final
 
 from trailboss.chain.block_records import decode_block
-from trailboss.chain.history import BlockSequence
 from trailboss.cli.remote.client import Client, octets_of
 from trailboss.model.blocks import Block
 from trailboss.primitives.octets import Hash32
@@ -103,21 +102,6 @@ class RemoteRecords:
                 first = block.height + 1
             if not page["more"]:
                 return
-
-
-class RemoteBlocks(BlockSequence):
-    """The blocks of a node's chain in one view."""
-
-    __slots__ = ("_head",)
-
-    def __init__(self, client: Client, view: int, head: Block, interval_ms: int) -> None:
-        super().__init__(RemoteRecords(client, view, head), interval_ms)
-        self._head = head
-
-    @property
-    def head(self) -> Block:
-        """The last block."""
-        return self._head
 
 
 def _digits(octets: bytes) -> str:

@@ -1,27 +1,40 @@
-"""The length of two trips through the source: functions, files and calls of `trailboss` that Python enters.
+"""The length of trips through the source: functions, files and calls of `trailboss` that Python enters.
 
-Run it: ``python -m benchmarks.walk``; ``--functions`` lists every function of the transfer as well.
+Run it: ``python -m benchmarks.walk``; ``--functions`` and the name of a trip lists every function of it as well.
 """
 
 import argparse
+import asyncio
 import sys
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
+import httpx
 from msgspec import Struct
 
 import trailboss
 from trailboss.chain.drafts import draft_transaction
-from trailboss.codec.wire import decode_transaction, encode_transaction
+from trailboss.codec.wire import decode_transaction, encode_submission, encode_transaction
+from trailboss.index import Index
+from trailboss.mempool import Mempool
 from trailboss.model.transactions import Transfer
+from trailboss.node.options import AUTO, NodeOptions
+from trailboss.node.service import Node
+from trailboss.server import build_application
 from trailboss.testing import LocalChain
 
 ROOT: Final = str(Path(trailboss.__file__).parent)
 CBY: Final = 10**9
 FIRE_AHEAD: Final = 3
+URL: Final = "http://127.0.0.1:4000"
+HEADERS: Final = {"content-type": "application/octet-stream"}
 ACTOR: Final = f"""
 def arm(payload):
     pvm_host.schedule_timer(pvm_host.block_height() + {FIRE_AHEAD}, b"tick", gas_limit=200_000)
@@ -35,34 +48,47 @@ NOT_OURS: Final = ("<module>", "<lambda>", "<genexpr>", "<listcomp>", "<dictcomp
 
 
 class Walk(Struct, frozen=True):
-    """What one trip enters.
+    """What one trip enters."""
 
-    Attributes:
-        calls: Times that each function, file and name, is entered.
-    """
+    entries: list[tuple[str, str, int]]  # file, name and thread of each function, in order
 
-    calls: Counter[tuple[str, str]]
+    def functions(self) -> Counter[tuple[str, str]]:
+        """Return how often it enters each function, by file and name."""
+        return Counter((path, name) for path, name, _ in self.entries)
 
     def files(self) -> set[str]:
         """Return the files that it enters."""
-        return {path for path, _ in self.calls}
+        return {path for path, _, _ in self.entries}
+
+    def changes(self) -> int:
+        """Return how often it goes on in another thread."""
+        return sum(before != after for (_, _, before), (_, _, after) in pairwise(self.entries))
 
 
-def walked(trip: Callable[[], object]) -> Walk:
-    """Make a trip and return what it enters."""
-    calls: Counter[tuple[str, str]] = Counter()
+@contextmanager
+def recorded() -> Iterator[Walk]:
+    """Record what is entered meanwhile, in this thread and in those that start."""
+    walk = Walk([])
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(ROOT) and code.co_name not in NOT_OURS:
-            calls[code.co_filename[len(ROOT) + 1 :], code.co_qualname] += 1
+            walk.entries.append((code.co_filename[len(ROOT) + 1 :], code.co_qualname, threading.get_ident()))
 
     sys.setprofile(note)
+    threading.setprofile(note)
     try:
-        trip()
+        yield walk
     finally:
         sys.setprofile(None)
-    return Walk(calls)
+        threading.setprofile(None)
+
+
+def walked(trip: Callable[[], object]) -> Walk:
+    """Make a trip and return what it enters."""
+    with recorded() as walk:
+        trip()
+    return walk
 
 
 def transfer() -> Walk:
@@ -73,6 +99,28 @@ def transfer() -> Walk:
         signed = draft_transaction(chain.chain, Transfer(bob.address, CBY), alice.private_key)
         octets = encode_transaction(signed)
         return walked(lambda: chain.submit(decode_transaction(octets)))
+
+
+async def submit_wait() -> Walk:
+    """Walk with one transfer over HTTP, from the request's bytes to its answer."""
+    with LocalChain() as chain:
+        alice, bob = chain.accounts[:2]
+        transfer = Transfer(bob.address, CBY)
+        drafts = [draft_transaction(chain.chain, transfer, alice.private_key, waiting=waiting) for waiting in (0, 1)]
+        bodies = [encode_submission([draft]) for draft in drafts]
+        with recorded() as walk:  # From the start of the node, which starts its threads.
+            node = Node(chain.chain, Mempool(), Index.open(None, chain.chain), NodeOptions(pace=AUTO))
+            node.start()
+            await node.do(lambda builder: builder.chain.height)  # The chain thread has prepared itself.
+            transport = httpx.ASGITransport(build_application(node))
+            async with httpx.AsyncClient(transport=transport, base_url=URL, headers=HEADERS) as client:
+                for body in bodies:  # What happens once only is left out.
+                    walk.entries.clear()
+                    answer = await client.post("/submit_wait", content=body)
+                    assert answer.status_code == HTTPStatus.OK, answer.text
+                found = Walk(walk.entries[:])
+            await node.close()
+        return found
 
 
 def fire(mechanism: str) -> Walk:
@@ -90,15 +138,22 @@ def fire(mechanism: str) -> Walk:
 
 def main() -> None:
     """Print the length of the trips."""
+    trips: dict[str, Callable[[], Walk]] = {
+        "transfer": transfer,
+        "submit_wait": lambda: asyncio.run(submit_wait()),
+        "fire, fifo": lambda: fire("fifo"),
+        "fire, lane": lambda: fire("lane"),
+    }
     parser = argparse.ArgumentParser(prog="python -m benchmarks.walk")
-    parser.add_argument("--functions", action="store_true", help="list what the transfer enters")
+    parser.add_argument("--functions", choices=trips, help="list what this trip enters")
     arguments = parser.parse_args()
-    trips = {"transfer": transfer(), "fire, fifo": fire("fifo"), "fire, lane": fire("lane")}
-    sys.stdout.write(f"{'trip':<12}{'files':>8}{'functions':>12}{'calls':>8}\n")
-    for name, walk in trips.items():
-        sys.stdout.write(f"{name:<12}{len(walk.files()):>8}{len(walk.calls):>12}{walk.calls.total():>8}\n")
+    walks = {name: trip() for name, trip in trips.items()}
+    sys.stdout.write(f"{'trip':<12}{'files':>8}{'functions':>12}{'calls':>8}{'thread changes':>17}\n")
+    for name, walk in walks.items():
+        counts = f"{len(walk.files()):>8}{len(walk.functions()):>12}{len(walk.entries):>8}{walk.changes():>17}"
+        sys.stdout.write(f"{name:<12}{counts}\n")
     if arguments.functions:
-        for (path, function), calls in sorted(trips["transfer"].calls.items()):
+        for (path, function), calls in sorted(walks[arguments.functions].functions().items()):
             sys.stdout.write(f"{calls:>5}  {path}  {function}\n")
 
 

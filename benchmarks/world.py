@@ -9,7 +9,7 @@ import msgspec
 from trailboss.chain import Chain
 from trailboss.crypto.digest import domain_digest, keccak256
 from trailboss.crypto.signatures import address_of
-from trailboss.execution.block import Applied, seal_idle
+from trailboss.execution.block import Applied, seal_block
 from trailboss.execution.genesis import Genesis, encode_genesis
 from trailboss.governance.rules import SCHEDULER_KEY
 from trailboss.model.actors import Account, decode_account, encode_account
@@ -166,7 +166,7 @@ class World:
             context = chain.next_context()
             chain.queue.advance(context.height)
             root = chain.store.commit(context.height, changes)
-            chain.blocks.append(seal_idle(context, root))
+            chain.blocks.extend((seal_block(context, root),))
             # The queue has not seen these timers placed, so it reads the state anew.
             chain.queue.rewind(context.height)
 

@@ -123,5 +123,5 @@ def test_records_are_the_same_when_the_same_blocks_come_in_other_runs(runs: list
                 run.append(child(run[-1], "idle"))
             in_runs.extend(run)
             for block in run:
-                one_by_one.append(block)
+                one_by_one.extend((block,))
         assert list(together.records(0)) == list(apart.records(0))

@@ -94,17 +94,16 @@ def check(order: TipOrder, nonces: list[int]) -> None:
         if queue is None:
             continue
         assert queue.nonce == nonce
-        assert len(queue) == len(queue.pooled) > 0
-        assert queue.cost == len(queue)
+        assert queue.cost == len(queue.pooled) > 0
         first = queue.pooled[0]
         if first.transaction.nonce == nonce:
             heads.append((-offer_of(first.transaction, order.prices), first.arrival))
-        worths = [worth_of(queue.pooled[: index + 1], nonce, order.prices) for index in range(len(queue))]
-        assert [order.tail_at(queue, index)[:2] for index in range(len(queue))] == worths
+        worths = [worth_of(queue.pooled[: index + 1], nonce, order.prices) for index in range(len(queue.pooled))]
+        assert [order.tail_at(queue, index)[:2] for index in range(len(queue.pooled))] == worths
         executable += sum(is_executable for is_executable, _ in worths)
         tails.append((*worths[-1], -queue.pooled[-1].arrival))
         free = next(number for number in range(nonce, nonce + NONCES + 2) if queue.at(number) is None)
         assert queue.next_nonce(nonce) == free
-    assert [head[:2] for head in order.heads([])] == sorted(heads)
-    assert [tail[:3] for tail in order.tails([])] == sorted(tails)
+    assert [head[:2] for head in order.heads] == sorted(heads)
+    assert [tail[:3] for tail in order.tails] == sorted(tails)
     assert order.executable == executable

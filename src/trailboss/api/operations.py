@@ -54,15 +54,16 @@ class RawBody(Struct, frozen=True):
     media: Mapping[str, Mapping[str, Any]]  # schema by media type
 
 
-class Call:
+class Call(Struct, eq=False):
     """One request, with bytes and media type of a `RawBody`, empty otherwise."""
 
-    __slots__ = ("_view", "body", "media", "names", "node", "scope", "streams")
-
-    def __init__(self, server: "Server", scope: Scope, body: bytes, media: str) -> None:
-        self.node, self.names, self.streams = server.node, server.names, server.streams
-        self.scope, self.body, self.media = scope, body, media
-        self._view: ChainView | None = None
+    node: "Node"
+    names: Mapping[bytes, str]
+    streams: Streams
+    scope: Scope
+    body: bytes
+    media: str
+    _view: ChainView | None = None
 
     @property
     def view(self) -> ChainView:
@@ -149,7 +150,7 @@ class Server:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._reading = 0
 
-    async def read_long(self, run: Callable[[], Any]) -> Response:
+    async def read_long(self, run: Run, call: Call, **asked: Any) -> Response:
         """Run a long read in a thread.
 
         Raises:
@@ -161,26 +162,27 @@ class Server:
             raise HttpError(HttpReason.UNAVAILABLE, what, headers={"Retry-After": "1"}, waiting=waiting)
         self._reading += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._readers, _read, run)
+            return await asyncio.get_running_loop().run_in_executor(self._readers, _read, run, call, asked)
         finally:
             self._reading -= 1
 
 
-def _read(run: Callable[[], Any]) -> Response:
-    return respond(run())
+def _read(run: Run, call: Call, asked: Mapping[str, Any]) -> Response:
+    return respond(run(call, **asked))
 
 
 class Endpoint:
     """The ASGI application that answers an operation's requests."""
 
-    __slots__ = ("_is_short", "_operation", "_reader", "_server", "path")
+    __slots__ = ("_operation", "_reader", "_run", "_server", "path")
 
     def __init__(self, server: Server, operation: Operation) -> None:
         self.path = operation.path
         self._server = server
         self._operation = operation
         self._reader = Reader(operation.asked, operation.parameters)
-        self._is_short = inspect.iscoroutinefunction(operation.run)
+        is_short = inspect.iscoroutinefunction(operation.run)
+        self._run: Run = operation.run if is_short else partial(server.read_long, operation.run)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -193,21 +195,17 @@ class Endpoint:
             if operation.body is None:
                 document, body = read_document(body), b""
         asked = self._reader.read(scope["path_params"], scope["query_string"], document)
-        call = Call(self._server, scope, body, media)
+        server = self._server
+        call = Call(server.node, server.names, server.streams, scope, body, media)
         try:
-            response = await self._run(call, asked)
+            answer = await self._run(call, **asked)
         except ViewGoneError:
             if operation.method == POST:
                 raise
             # The chain went back behind the view; the next one is of the branch that holds now.
             call.look_again()
-            response = await self._run(call, asked)
-        await response(scope, receive, send)
-
-    async def _run(self, call: Call, asked: dict[str, Any]) -> Response:
-        if self._is_short:
-            return respond(await self._operation.run(call, **asked))
-        return await self._server.read_long(partial(self._operation.run, call, **asked))
+            answer = await self._run(call, **asked)
+        await respond(answer)(scope, receive, send)
 
 
 def respond(answer: object, status: int = 200) -> Response:

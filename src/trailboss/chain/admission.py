@@ -75,19 +75,15 @@ def check_admission(
             ``INSUFFICIENT_BALANCE``: for the first rule that it breaks, in this order.
     """
     check_destination(transaction, reader.genesis.chain_id)
-    _check_nonce(transaction, standing.nonce, ahead)
+    expected, found = standing.nonce, transaction.nonce
+    if found < expected:
+        raise nonce_mismatch(transaction, expected)
+    if ahead is not None and found > expected + ahead:
+        what = f"{transaction.sender} is at nonce {expected}, the transaction has {found}: more than {ahead} ahead"
+        raise Rejection(RejectionReason.NONCE_GAP, what, expected=expected, actual=found, ahead_max=ahead)
     rules = reader.rules()
     cycles, cells = intrinsic_costs(transaction.instruction, rules.params.costs)
     check_limits(transaction, (cycles, cells), rules.params.limits)
     if ahead is not None:
         check_price(transaction, rules)
     return Needs(cycles, cells, check_balance(transaction, standing.balance, promised))
-
-
-def _check_nonce(transaction: Transaction, nonce: int, ahead: int | None) -> None:
-    if transaction.nonce < nonce:
-        raise nonce_mismatch(transaction, nonce)
-    if ahead is not None and transaction.nonce > nonce + ahead:
-        found = transaction.nonce
-        what = f"{transaction.sender} is at nonce {nonce}, the transaction has {found}: more than {ahead} ahead"
-        raise Rejection(RejectionReason.NONCE_GAP, what, expected=nonce, actual=found, ahead_max=ahead)

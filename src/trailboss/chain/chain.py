@@ -7,12 +7,13 @@ from typing import Self
 from msgspec import Struct
 
 from trailboss.chain.block_archive import DiskArchive, MemoryArchive
-from trailboss.chain.history import CHECKPOINT_BLOCKS, History, idle_after
-from trailboss.chain.idle_blocks import idle_until
+from trailboss.chain.history import CHECKPOINT_BLOCKS, History, PublishedBlocks, idle_after
 from trailboss.chain.reader import ChainReader
 from trailboss.chain.view import ChainView
-from trailboss.execution.block import Applied, apply_block, seal_idle
+from trailboss.execution.block import Applied, apply_block, seal_block
 from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, decode_genesis, encode_genesis
+from trailboss.execution.mailbox import nothing_waits
+from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockContext
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
@@ -178,7 +179,7 @@ class Chain(ChainReader):
                 store=self.store,
                 queue=self.queue,
                 engine=self.engine,
-                mechanism=self._mechanisms.at(context.rules.market.kind),
+                mechanism=self._mechanisms.by_market[context.rules.market.kind],
                 signatures_checked=signatures_checked,
             )
         except BaseException:
@@ -188,7 +189,7 @@ class Chain(ChainReader):
         if unless_refused and applied.refused and not applied.block.transactions:
             self._go_back(self.height)
         else:
-            self.blocks.append(applied.block)
+            self.blocks.extend((applied.block,))
         return applied
 
     def advance_to(self, height: int) -> Iterator[Block]:
@@ -205,7 +206,7 @@ class Chain(ChainReader):
             what = f"cannot advance to height {height}: the chain is at {self.height}"
             raise Rejection(RejectionReason.INVALID_DATA, what, height=height, current_height=self.height)
         while self.height < height:
-            idle = idle_until(self, self.queue, self.mechanism, height) - self.height
+            idle = self.idle_until(height) - self.height
             if idle > 0:
                 yield from self._seal_idle(min(idle, CHECKPOINT_BLOCKS))
             else:
@@ -213,7 +214,7 @@ class Chain(ChainReader):
                 yield self.head
 
     def _seal_idle(self, count: int) -> list[Block]:
-        block = seal_idle(self.next_context(), self.store.state_root)
+        block = seal_block(self.next_context(), self.store.state_root)
         blocks = [block]
         # The block after the last that has a timestamp is refused by itself.
         count = min(count, 1 + (U64_MAX - block.header.timestamp_ms) // self._interval_ms)
@@ -226,9 +227,40 @@ class Chain(ChainReader):
         self.blocks.extend(blocks)
         return blocks
 
+    def idle_until(self, limit: int) -> int:
+        """Return the last height, up to a limit, until which nothing can happen without transactions.
+
+        Nothing happens while no timer is due that could run and none ends, no message waits, the basefees rest, the
+        lane is not activated and no block leaves its fairness window, and while Globalbox has nothing queued, carried,
+        to collect or to change. The limit is not below the present height; the result is that height, or less, if the
+        next block is not idle.
+        """
+        rules, read, queue = self.rules(), self.store.read, self.queue
+        hooks, mechanism = MARKETS[rules.market.kind], self._mechanisms.by_market[rules.market.kind]
+        if not (rules.basefees_rest() and nothing_waits(read) and hooks.rests(rules, read)):
+            return self.store.height
+        happens = [limit + 1, rules.changes_at]
+        if queue.due_count:
+            # Timers that no block can run any more, such as those above the lane's cap, wait for their expiry.
+            expires_after = queue.next_expiry()
+            if expires_after is None or not mechanism.only_wait(queue.due_count):
+                return self.store.height
+            happens.append(expires_after + 1)
+        events = (queue.next_height_to_come(), mechanism.next_end(), hooks.next_event(rules, read))
+        happens += [each for each in events if each is not None]
+        return min(happens) - 1
+
+    def awaits_blocks(self) -> bool:
+        """Return whether blocks are awaited that no transaction asks for: a timer lives, or a message waits.
+
+        Decision: D-95
+        Complexity: O(1).
+        """
+        return self.timer_count() > 0 or not nothing_waits(self.store.read)
+
     def next_context(self, timestamp_ms: int | None = None) -> BlockContext:
         """Return the facts of the next block; its timestamp and refusals are those of `build`."""
-        parent = self.head
+        parent = self.blocks.head
         if timestamp_ms is None:
             timestamp_ms = parent.header.timestamp_ms + self._interval_ms
         elif timestamp_ms < parent.header.timestamp_ms:
@@ -238,7 +270,7 @@ class Chain(ChainReader):
             what = f"timestamp {timestamp_ms} ms of block {parent.height + 1} lies above {U64_MAX} ms"
             raise Rejection(RejectionReason.INVALID_DATA, what)
         rules = self.rules()
-        mechanism = self._mechanisms.at(rules.market.kind)
+        mechanism = self._mechanisms.by_market[rules.market.kind]
         return BlockContext(
             chain_id=self.genesis.chain_id,
             chain_instance_id=self._instance_id,
@@ -299,7 +331,7 @@ class Chain(ChainReader):
         if self._published_mechanisms is None:
             self._published_mechanisms = Succession(self.genesis.mechanism, self.params)
         state = self.store.view()
-        return ChainView(self, self._published_mechanisms, state, self.blocks.published(state))
+        return ChainView(self, self._published_mechanisms, state, PublishedBlocks(self.blocks, state))
 
     def check_invariants(self) -> None:
         """Check money, timers, queue and store against one another, the slow way.

@@ -5,9 +5,7 @@ height, and the heights between one record and the next are its idle followers, 
 blocks is some thousands of records, in memory and on disk. Decision: D-50.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Final, overload
 
 from trailboss.chain.block_archive import BlockArchive, Records
@@ -27,7 +25,7 @@ _NOTHING: Final = bytes(Hash32.WIDTH)  # root over no transactions or no receipt
 def idle_after(parent: Block, interval_ms: int) -> Block:
     """Return the block in which nothing happens after ``parent``, an interval in milliseconds later.
 
-    It is the child that `seal_idle` builds when the basefees are at rest.
+    It is the child that `seal_block` builds when the basefees are at rest.
     """
     before = parent.header
     # Plain bytes are hashed in half the time of their subclasses, and this runs for every block of a month.
@@ -57,17 +55,20 @@ def is_eventful(block: Block) -> bool:
     return bool(block.transactions or block.receipts or block.events)
 
 
-class BlockSequence(Sequence[Block], ABC):
+class BlockSequence(Sequence[Block]):
     """Blocks from genesis to a head as a sequence by height, over records.
 
     Invariant: every block from a record to the next one follows idly from the block before it.
     """
 
-    __slots__ = ("_archive", "_interval_ms")
+    __slots__ = ("archive", "head", "interval_ms")
 
-    def __init__(self, archive: Records, interval_ms: int) -> None:
-        self._archive = archive
-        self._interval_ms = interval_ms
+    archive: Records
+    head: Block  # the last block, which is always at hand
+    interval_ms: int  # milliseconds from one block to the next where nothing happens
+
+    def __init__(self, archive: Records, interval_ms: int, head: Block) -> None:
+        self.archive, self.interval_ms, self.head = archive, interval_ms, head
 
     def __len__(self) -> int:
         return self.height + 1
@@ -103,11 +104,6 @@ class BlockSequence(Sequence[Block], ABC):
         """Height of the head."""
         return self.head.header.height
 
-    @property
-    @abstractmethod
-    def head(self) -> Block:
-        """The last block."""
-
     def since(self, height: int) -> Iterator[Block]:
         """Yield every block from a height up to the present head. Do not append or truncate meanwhile.
 
@@ -140,7 +136,7 @@ class BlockSequence(Sequence[Block], ABC):
 
     def record_at(self, height: int) -> Block:
         """Return the last recorded block at or below a height of the sequence; what follows it is idle."""
-        return self._archive.at(height)
+        return self.archive.at(height)
 
     def _block(self, height: int) -> Block:
         return self._at(height)
@@ -148,7 +144,7 @@ class BlockSequence(Sequence[Block], ABC):
     def _at(self, height: int) -> Block:
         block = self.record_at(height)
         while block.height < height:
-            block = idle_after(block, self._interval_ms)
+            block = idle_after(block, self.interval_ms)
         return block
 
     def _run(self, first: int, last: int) -> Iterator[Block]:
@@ -163,24 +159,24 @@ class BlockSequence(Sequence[Block], ABC):
             if record is not None and record.height == following:
                 block, record = record, next(records, None)
             else:
-                block = idle_after(block, self._interval_ms)
+                block = idle_after(block, self.interval_ms)
             yield block
 
     def _records(self, first: int, last: int) -> Iterator[Block]:
         if first > last:
             return
-        for record in self._archive.records(first):
+        for record in self.archive.records(first):
             if record.height > last:
                 return
             yield record
 
 
 class History(BlockSequence):
-    """The blocks of a chain. Invariant: the head is at hand."""
+    """The blocks of a chain."""
 
-    __slots__ = ("_cache", "_head", "_recorded")
+    __slots__ = ("_cache", "_recorded")
 
-    _archive: BlockArchive
+    archive: BlockArchive
 
     def __init__(
         self, archive: BlockArchive, interval_ms: int, genesis: Block | None = None, *, height: int = 0
@@ -191,7 +187,7 @@ class History(BlockSequence):
             InvariantError: For a genesis of another height than 0.
             StorageError: If the archive is on disk and its records cannot be read.
         """
-        super().__init__(archive, interval_ms)
+        self.archive, self.interval_ms = archive, interval_ms
         self._cache: dict[int, Block] = {}
         if genesis is None:
             self._rest_at(height)
@@ -199,27 +195,12 @@ class History(BlockSequence):
             if genesis.height != 0:
                 raise InvariantError(f"a history starts with block 0, not {genesis.height}")
             archive.keep(genesis)
-            self._head, self._recorded = genesis, 0
-
-    @property
-    def head(self) -> Block:
-        """The last block."""
-        return self._head
-
-    def published(self, state: StoreView) -> "PublishedBlocks":
-        """Return the present blocks for other threads to read; the state is that after the head."""
-        return PublishedBlocks(self._archive, self._interval_ms, self._head, state)
-
-    def append(self, block: Block) -> None:
-        """Append the next block; on disk it is durable when this returns, with all that its store has staged.
-
-        Raises:
-            InvariantError: If it does not continue the head; nothing has changed then.
-        """
-        self.extend((block,))
+            self.head, self._recorded = genesis, 0
 
     def extend(self, blocks: Sequence[Block]) -> None:
         """Append a run of blocks, all but the first of which follow idly; on disk they become durable in one step.
+
+        All that the store has staged becomes durable with them.
 
         Raises:
             InvariantError: If one does not continue the one before it, or there are more than ``CHECKPOINT_BLOCKS``;
@@ -229,11 +210,23 @@ class History(BlockSequence):
             return
         if len(blocks) > CHECKPOINT_BLOCKS:
             raise InvariantError(f"{len(blocks)} blocks come at once, more than {CHECKPOINT_BLOCKS}")
-        record = self._record_of(blocks)
-        self._archive.keep(record)
+        parent, record = self.head, None
+        for block in blocks:
+            if block.height != parent.height + 1 or block.header.parent != parent.hash:
+                what = f"block {block.height}, child of {block.header.parent.hex()}, does not continue block"
+                raise InvariantError(f"{what} {parent.height} {parent.hash}")
+            if not follows_idly(parent, block, self.interval_ms):
+                if block is not blocks[0]:
+                    raise InvariantError(f"block {block.height} of a run does not follow idly")
+                record = block
+            parent = block
+        due = self._recorded + CHECKPOINT_BLOCKS - blocks[0].height
+        if record is None and due < len(blocks):
+            record = blocks[due]
+        self.archive.keep(record)
         if record is not None:
             self._recorded = record.height
-        self._head = blocks[-1]
+        self.head = parent
 
     def truncate(self, height: int) -> None:
         """Forget the blocks above a height. On disk the store goes back first.
@@ -244,26 +237,13 @@ class History(BlockSequence):
         if not 0 <= height <= self.height:
             raise InvariantError(f"cannot go back to block {height} from block {self.height}")
         if height < self.height:
-            self._archive.drop_above(height)
+            self.archive.drop_above(height)
             self._cache.clear()
             self._rest_at(height)
 
     def _rest_at(self, height: int) -> None:
-        self._recorded = self._archive.at(height).height
-        self._head = self._at(height)
-
-    def _record_of(self, blocks: Sequence[Block]) -> Block | None:
-        """Check that blocks continue the head, and return the one of them that must be recorded, if any."""
-        first = blocks[0]
-        _check_continues(self._head, first)
-        for parent, block in pairwise(blocks):
-            _check_continues(parent, block)
-            if not follows_idly(parent, block, self._interval_ms):
-                raise InvariantError(f"block {block.height} of a run does not follow idly")
-        if not follows_idly(self._head, first, self._interval_ms):
-            return first
-        due = self._recorded + CHECKPOINT_BLOCKS
-        return blocks[due - first.height] if due <= blocks[-1].height else None
+        self._recorded = self.archive.at(height).height
+        self.head = self._at(height)
 
     def _block(self, height: int) -> Block:
         """Return a block below the head, and keep it at hand; the one asked for longest ago makes room."""
@@ -280,17 +260,12 @@ class PublishedBlocks(BlockSequence):
     Decision: D-74
     """
 
-    __slots__ = ("_head", "_state")
+    __slots__ = ("_state",)
 
-    def __init__(self, archive: Records, interval_ms: int, head: Block, state: StoreView) -> None:
-        super().__init__(archive, interval_ms)
-        self._head = head
+    def __init__(self, history: History, state: StoreView) -> None:
+        """Publish the present blocks of a history; the state is that after its head."""
+        self.archive, self.interval_ms, self.head = history.archive, history.interval_ms, history.head
         self._state = state
-
-    @property
-    def head(self) -> Block:
-        """The last block. It is always there."""
-        return self._head
 
     def record_at(self, height: int) -> Block:
         """Return the last recorded block at or below a height of the sequence.
@@ -309,7 +284,7 @@ class PublishedBlocks(BlockSequence):
     def _records(self, first: int, last: int) -> Iterator[Block]:
         if first > last:
             return
-        for record in self._archive.records(first):
+        for record in self.archive.records(first):
             self._check_there(min(record.height, last))
             if record.height > last:
                 return
@@ -324,9 +299,3 @@ class PublishedBlocks(BlockSequence):
         lowest = self._state.lowest_since()
         if lowest < height:
             raise ViewGoneError(self.height, lowest)
-
-
-def _check_continues(parent: Block, block: Block) -> None:
-    if block.height != parent.height + 1 or block.header.parent != parent.hash:
-        what = f"block {block.height}, child of {block.header.parent.hex()}, does not continue block {parent.height}"
-        raise InvariantError(f"{what} {parent.hash}")

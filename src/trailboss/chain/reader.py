@@ -1,6 +1,6 @@
 """What can be read of a chain at one height: its blocks, its state, and whether all of it adds up."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -42,18 +42,29 @@ class ChainReader:
     blocks: BlockSequence  # its blocks by height, a sequence for reading
     params: ChainParams  # its parameters before governance
     _mechanisms: Succession
-    _rules: tuple[Hash32, Rules] | None = None  # the state root that they were read from, and the rules
+    # The rules read last, the state root then, and the values that they were read from, by key.
+    _rules: tuple[Rules, Hash32, Mapping[bytes, bytes | None]] | None = None
 
     def rules(self) -> Rules:
         """Return the rules of the next block."""
-        height = self.store.height + 1
-        if self._rules is not None and self._rules[0] == self.store.state_root:
-            known = self._rules[1]
-            # Equal states give equal rules, but for the height and for what begins at one.
-            if known.height <= height < known.changes_at:
-                return known if known.height == height else replace(known, height=Height(height))
-        rules = read_rules(self.params, self.store.read, height)
-        self._rules = (self.store.state_root, rules)
+        height, root, read = self.store.height + 1, self.store.state_root, self.store.read
+        if self._rules is not None:
+            known, seen, values = self._rules
+            # Equal values give equal rules, but for the height and for what begins at one.
+            if known.height <= height < known.changes_at and (
+                seen == root or all(read(key) == value for key, value in values.items())
+            ):
+                known = known if known.height == height else replace(known, height=Height(height))
+                self._rules = known, root, values
+                return known
+        values = {}
+
+        def note(key: bytes) -> bytes | None:
+            values[key] = read(key)
+            return values[key]
+
+        rules = read_rules(self.params, note, height)
+        self._rules = rules, root, values
         return rules
 
     def account(self, address: bytes) -> Account | None:
@@ -149,7 +160,7 @@ class ChainReader:
     @property
     def height(self) -> int:
         """Height of the head."""
-        return self.blocks.height
+        return self.blocks.head.height
 
     @property
     def head(self) -> Block:
@@ -168,7 +179,7 @@ class ChainReader:
     @property
     def mechanism(self) -> Mechanism:
         """What selects the due timers of the next block."""
-        return self._mechanisms.at(self.rules().market.kind)
+        return self._mechanisms.by_market[self.rules().market.kind]
 
     def decisions(self, height: int) -> DecisionRecord | None:
         """Return how the block of a height chose among its due timers; None if it had no choice. Decision: D-53."""

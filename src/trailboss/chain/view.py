@@ -24,4 +24,4 @@ class ChainView(ChainReader):
         self.store = store
         self.blocks = blocks
         self._mechanisms = mechanisms
-        self._rules = (chain.state_root, chain.rules())
+        self._rules = chain.rules(), store.state_root, {}

@@ -43,65 +43,47 @@ def mistyped(path: str, wanted: str, value: object) -> Rejection:
     return Rejection(RejectionReason.INVALID_DATA, f"{path} must be {wanted}, got {shown}", field=path)
 
 
-def take(octets: bytes, offset: int, width: int) -> bytes:
-    """Return the ``width`` bytes at ``offset``. `Rejection` ``INVALID_DATA`` if fewer are left."""
-    chunk = octets[offset : offset + width]
-    if len(chunk) != width:
-        raise malformed(offset, f"{width} bytes are needed, {len(chunk)} are left")
-    return chunk
+def _cut(octets: bytes, offset: int, width: int) -> Rejection:
+    return malformed(offset, f"{width} bytes are needed, {max(len(octets) - offset, 0)} are left")
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def write_varint(out: bytearray, value: int) -> None:
-    """Append a checked, unsigned integer, seven bits a byte, lowest first."""
-    while value >= _MORE:
-        out.append(value & 127 | _MORE)
-        value >>= 7
-    out.append(value)
-
-
-def read_varint(octets: bytes, offset: int, maximum: int) -> tuple[int, int]:
-    """Read an unsigned integer of at most ``maximum``, seven bits a byte, in as few bytes as it needs.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` if it is truncated, ends with a redundant zero byte, or exceeds ``maximum``.
-    """
-    value = shift = 0
-    at = offset
-    while True:
-        if at >= len(octets):
-            raise malformed(at, "the bytes end inside a varint")
-        byte = octets[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if value > maximum:
-            raise malformed(offset, f"a varint exceeds {maximum.bit_length()} bits")
-        if byte < _MORE:
-            break
-        shift += 7
-        if shift >= maximum.bit_length():
-            raise malformed(offset, f"a varint exceeds {maximum.bit_length()} bits")
-    if byte == 0 and shift:
-        raise malformed(offset, "a varint is longer than its value needs")
-    return value, at
-
-
 def _varint(maximum: int, show: Callable[[Any], Any], parse: Callable[[Any, str], Any]) -> Kind:
+    """Return the kind of an unsigned integer of at most ``maximum``: seven bits a byte, lowest first, no byte more."""
+    bits = maximum.bit_length()
+
     def write(out: bytearray, value: Any, name: str) -> None:
         if type(value) is not int or not 0 <= value <= maximum:
             check_range(name, value, maximum)
-        if value < _MORE:
-            out.append(value)
-        else:
-            write_varint(out, value)
+        while value >= _MORE:
+            out.append(value & 127 | _MORE)
+            value >>= 7
+        out.append(value)
 
     def read(octets: bytes, offset: int) -> tuple[int, int]:
         if offset < len(octets) and octets[offset] < _MORE:
             return octets[offset], offset + 1
-        return read_varint(octets, offset, maximum)
+        value = shift = 0
+        at = offset
+        while True:
+            if at >= len(octets):
+                raise malformed(at, "the bytes end inside a varint")
+            byte = octets[at]
+            at += 1
+            value |= (byte & 127) << shift
+            if value > maximum:
+                raise malformed(offset, f"a varint exceeds {bits} bits")
+            if byte < _MORE:
+                break
+            shift += 7
+            if shift >= bits:
+                raise malformed(offset, f"a varint exceeds {bits} bits")
+        if byte == 0 and shift:
+            raise malformed(offset, "a varint is longer than its value needs")
+        return value, at
 
     return Kind(write, read, show, parse)
 
@@ -124,13 +106,18 @@ def _fixed(maximum: int) -> Kind:
         out += value.to_bytes(width, "big")
 
     def read(octets: bytes, offset: int) -> tuple[int, int]:
-        return int.from_bytes(take(octets, offset, width), "big"), offset + width
+        end = offset + width
+        if end > len(octets):
+            raise _cut(octets, offset, width)
+        return int.from_bytes(octets[offset:end], "big"), end
 
     return Kind(write, read, _same, lambda value, path: check_range(path, value, maximum), width)
 
 
 VARINT: Final = _varint(U64_MAX, _same, lambda value, path: check_range(path, value, U64_MAX))
 """Unsigned, 64 bits: a varint on the wire, a number in JSON."""
+LENGTH: Final = _varint(U32_MAX, _same, lambda value, path: check_range(path, value, U32_MAX))
+"""The bytes of a byte string, or the members of a sequence."""
 DECIMAL: Final = _varint(U128_MAX, str, _parse_decimal)
 """Unsigned, 128 bits: a varint on the wire, a decimal string in JSON."""
 U16: Final = _fixed(U16_MAX)
@@ -159,7 +146,10 @@ def _exact(record: type[bytes], width: int) -> Kind:
         out += value
 
     def read(octets: bytes, offset: int) -> tuple[bytes, int]:
-        return build(take(octets, offset, width)), offset + width
+        end = offset + width
+        if end > len(octets):
+            raise _cut(octets, offset, width)
+        return build(octets[offset:end]), end
 
     def parse(value: Any, path: str) -> bytes:
         parsed = _parse_octets(value, path)
@@ -215,11 +205,11 @@ def octets(maximum: int = U32_MAX) -> Kind:
             raise mistyped(name, "bytes", value)
         if len(value) > maximum:
             raise _too_long(name, len(value), maximum)
-        write_varint(out, len(value))
+        LENGTH.write(out, len(value), name)
         out += value
 
     def read(source: bytes, offset: int) -> tuple[bytes, int]:
-        length, start = read_varint(source, offset, U32_MAX)
+        length, start = LENGTH.read(source, offset)
         if length > maximum:
             raise malformed(offset, f"a length of {length} exceeds {maximum}")
         if length > len(source) - start:
@@ -300,12 +290,12 @@ def sequence(inner: Kind) -> Kind:
     def write(out: bytearray, value: Any, name: str) -> None:
         if not isinstance(value, tuple):
             raise mistyped(name, "a tuple", value)
-        write_varint(out, len(value))
+        LENGTH.write(out, len(value), name)
         for index, item in enumerate(value):
             inner.write(out, item, f"{name}[{index}]")
 
     def read(source: bytes, offset: int) -> tuple[tuple[Any, ...], int]:
-        count, at = read_varint(source, offset, U32_MAX)
+        count, at = LENGTH.read(source, offset)
         if count * inner.width > len(source) - at:
             raise malformed(offset, f"a count of {count} exceeds what the {len(source) - at} bytes left can hold")
         items = []

@@ -12,11 +12,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.codec.instructions import UNSIGNED, Transaction
-from trailboss.codec.kinds import malformed, read_tag, read_varint, write_varint
+from trailboss.codec.kinds import LENGTH, malformed, read_tag
 from trailboss.codec.layout import ENVELOPE
 from trailboss.primitives.keccak import keccak256
 from trailboss.primitives.octets import Hash32
-from trailboss.primitives.units import U32_MAX
 
 VERSION: Final = 2  # first byte of a transaction
 SUBMISSION_OF_TRANSACTIONS: Final = 1  # first byte of a submission that carries transactions
@@ -40,15 +39,14 @@ def encode_transaction(transaction: Transaction) -> bytes:
     return bytes(out)
 
 
-def signing_preimage(transaction: Transaction) -> bytes:
-    """Return what every signer signs: the wire bytes with all signatures zero; refuses as `encode_transaction`."""
-    signers = tuple((address, UNSIGNED) for address, _ in transaction.additional_signers)
-    return encode_transaction(replace(transaction, signature=UNSIGNED, additional_signers=signers))
-
-
 def signing_hash(transaction: Transaction) -> Hash32:
-    """Return the Keccak-256 digest of the signing preimage; refuses as `encode_transaction`."""
-    return Hash32(keccak256(signing_preimage(transaction)))
+    """Return the Keccak-256 digest of what every signer signs: the wire bytes with all signatures zero.
+
+    It refuses as `encode_transaction`.
+    """
+    signers = tuple((address, UNSIGNED) for address, _ in transaction.additional_signers)
+    unsigned = replace(transaction, signature=UNSIGNED, additional_signers=signers)
+    return Hash32(keccak256(encode_transaction(unsigned)))
 
 
 def decode_transaction(encoded: bytes) -> Transaction:
@@ -67,7 +65,7 @@ def decode_transaction(encoded: bytes) -> Transaction:
 def encode_submission(transactions: Sequence[Transaction]) -> bytes:
     """Return the body that submits transactions to a node; refuses as `encode_transaction`."""
     out = bytearray((SUBMISSION_OF_TRANSACTIONS,))
-    write_varint(out, len(transactions))
+    LENGTH.write(out, len(transactions), "transactions")
     for transaction in transactions:
         out += encode_transaction(transaction)
     return bytes(out)
@@ -78,7 +76,7 @@ def decode_submission(encoded: bytes) -> list[Transaction]:
     kind = read_tag(encoded, 0)
     if kind != SUBMISSION_OF_TRANSACTIONS:
         raise malformed(0, f"a submission of transactions starts with {SUBMISSION_OF_TRANSACTIONS}, not {kind}")
-    count, offset = read_varint(encoded, 1, U32_MAX)
+    count, offset = LENGTH.read(encoded, 1)
     if count > len(encoded) - offset:
         raise malformed(1, f"a count of {count} exceeds what the {len(encoded) - offset} bytes left can hold")
     transactions = []

@@ -73,7 +73,7 @@ class BidCollector:
         answer = "no_agent" if not agent else self._run_agent(timer, agent, meter)
         # SETTLE
         base = session.context.rules.params.costs.frame_base
-        used = Cycles(max(base, meter.cycles_charged))
+        used = max(base, meter.charged()[0])
         self.collected.cycles_used += used
         if isinstance(answer, Bid):
             bid = structs.replace(answer, cycles_used=used)

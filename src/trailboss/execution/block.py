@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from trailboss.crypto.digest import merkle_root
 from trailboss.execution.admission import (
@@ -32,9 +31,10 @@ from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, ReceiptRecord, header_hash, receipts_root
 from trailboss.model.configs import Basefees, DeferredCall, Economy, Message, amount_octets, amount_of, encode_record
-from trailboss.model.transactions import ExecuteActor, Transaction, transaction_hash
+from trailboss.model.decisions import DecisionRecord
+from trailboss.model.events import EventRecord, PrintedLine
+from trailboss.model.transactions import UNSIGNED, ExecuteActor, Transaction, transaction_hash
 from trailboss.primitives.errors import InvariantError, Rejection
-from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Cells, Cycles
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import Store
@@ -83,7 +83,16 @@ def apply_block(
         _deliver_messages(session)
     _close(session, close_market)
     state_root = store.commit(context.height, overlay.changes())
-    block = _seal(session, accepted, state_root)
+    block = seal_block(
+        context,
+        state_root,
+        transactions=accepted,
+        receipts=tuple(session.receipts),
+        events=tuple(session.events),
+        used=(session.cycles_used, session.cells_used, session.timer_cycles_used),
+        decisions=session.decisions,
+        printed=tuple(session.printed),
+    )
     return Applied(block, refused)
 
 
@@ -132,29 +141,22 @@ def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
         overlay.write(ECONOMY_KEY, encode_record(Economy(economy.supply, burned)))
 
 
-def seal_idle(context: BlockContext, state_root: bytes) -> Block:
-    """Return the block in which nothing happens: no transaction, no due timer, no message, basefees at rest."""
-    return _sealed(context, state_root, (0, 0, 0), ZERO_HASH, ZERO_HASH)
-
-
-def _seal(session: BlockSession, transactions: tuple[Transaction, ...], state_root: bytes) -> Block:
-    receipts, events = tuple(session.receipts), tuple(session.events)
-    used = (session.cycles_used, session.cells_used, session.timer_cycles_used)
-    hashes = [receipt.origin_hash for receipt in receipts if receipt.origin is Origin.TRANSACTION]
-    block = _sealed(session.context, state_root, used, merkle_root(hashes), receipts_root(receipts, events))
-    return replace(
-        block,
-        transactions=transactions,
-        receipts=receipts,
-        events=events,
-        decisions=session.decisions,
-        printed=tuple(session.printed),
-    )
-
-
-def _sealed(
-    context: BlockContext, state_root: bytes, used: tuple[int, int, int], transactions: bytes, receipts: bytes
+def seal_block(
+    context: BlockContext,
+    state_root: bytes,
+    *,
+    transactions: tuple[Transaction, ...] = (),
+    receipts: tuple[ReceiptRecord, ...] = (),
+    events: tuple[EventRecord, ...] = (),
+    used: tuple[int, int, int] = (0, 0, 0),
+    decisions: DecisionRecord | None = None,
+    printed: tuple[PrintedLine, ...] = (),
 ) -> Block:
+    """Return a block of what has been applied; by default the one in which nothing happens, with basefees at rest.
+
+    ``used`` are the cycles and cells of everything, and the cycles of fires.
+    """
+    hashes = [receipt.origin_hash for receipt in receipts if receipt.origin is Origin.TRANSACTION]
     # Plain bytes, for a chain keeps millions of headers and the collector visits every object of a class of ours.
     header = Header(
         version=HEADER_VERSION,
@@ -163,8 +165,8 @@ def _sealed(
         parent=context.parent,
         timestamp_ms=context.timestamp_ms,
         proposer=context.proposer,
-        transactions_root=bytes(transactions),
-        receipts_root=bytes(receipts),
+        transactions_root=bytes(merkle_root(hashes)),
+        receipts_root=bytes(receipts_root(receipts, events)),
         state_root=bytes(state_root),
         cycle_basefee=amount_octets(context.rules.cycle_basefee),
         cell_basefee=amount_octets(context.rules.cell_basefee),
@@ -172,7 +174,15 @@ def _sealed(
         cells_used=used[1],
         timer_cycles_used=used[2],
     )
-    return Block(header=header, hash=header_hash(header))
+    return Block(
+        header=header,
+        hash=header_hash(header),
+        transactions=transactions,
+        receipts=receipts,
+        events=events,
+        decisions=decisions,
+        printed=printed,
+    )
 
 
 def apply_transaction(
@@ -186,7 +196,8 @@ def apply_transaction(
     context = session.context
     intrinsic = intrinsic_costs(instruction, context.rules.params.costs)
     # CHECK
-    check_sender(transaction, context.rules, is_development=context.is_development, signature_checked=signature_checked)
+    if not signature_checked or transaction.signature == UNSIGNED:
+        check_sender(transaction, context.rules, is_development=context.is_development)
     origin_hash = transaction_hash(transaction)
     prices = check_admission(session, transaction, intrinsic)
     # CHARGE

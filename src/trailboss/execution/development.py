@@ -21,17 +21,14 @@ from trailboss.primitives.units import U128_MAX, Height
 from trailboss.state.keys import timer_key
 
 
-def check_sender(
-    transaction: Transaction, rules: Rules, *, is_development: bool, signature_checked: bool = False
-) -> None:
+def check_sender(transaction: Transaction, rules: Rules, *, is_development: bool) -> None:
     """Refuse a transaction that its sender has not signed; a development chain takes unsigned ones.
 
     Raises:
         Rejection: ``INVALID_SIGNATURE``; unsigned also with additional signers, or from a system actor.
     """
     if transaction.signature != UNSIGNED:
-        if not signature_checked:
-            check_signature(transaction)
+        check_signature(transaction)
         return
     sender = transaction.sender
     if not is_development:

@@ -295,8 +295,9 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
     error = outcome.error
     if error is not None:
         scope.revert(mark)
-    caller.meter.charge_cells(meter.cells_charged)
-    caller.meter.charge_cycles(meter.cycles_charged)
+    cycles, cells = meter.charged()
+    caller.meter.charge_cells(cells)
+    caller.meter.charge_cycles(cycles)
     if error is None:
         return outcome.return_value
     is_missing = error.code == RejectionReason.ACTOR_NOT_FOUND.code

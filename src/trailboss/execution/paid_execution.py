@@ -21,7 +21,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
-from trailboss.primitives.units import Amount, Cells, Cycles
+from trailboss.primitives.units import Amount
 from trailboss.timer_queue.source import pending_of
 from trailboss.vm.failures import exhaustion, located
 from trailboss.vm.meter import Meter, OutOfGas
@@ -66,7 +66,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     # CHECK
     meter = Meter(envelope.cycles_limit, envelope.cells_limit)
     scope = Scope(session, envelope)
-    mark = scope.mark()
+    mark = session.overlay.mark(), 0
     # RUN
     try:
         meter.charge_cycles(envelope.intrinsic_cycles)
@@ -87,7 +87,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         scope.revert(mark)
         events = ()
     # SETTLE
-    cycles, cells = Cycles(meter.cycles_charged), Cells(meter.cells_charged)
+    cycles, cells = meter.charged()
     settlement = settle(reserved, cycles, cells, envelope.prices)
     session.ledger.credit(envelope.payer, settlement.refund)
     session.ledger.credit(session.context.proposer, settlement.tip)

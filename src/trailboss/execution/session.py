@@ -35,16 +35,13 @@ LINES_MAX: Final = 100  # printed lines of one execution that are kept
 BLOCK_CHARACTERS_MAX: Final = 131_072  # printed characters of one block that are kept
 
 
-class Printing:
+class Printing(Struct, eq=False):
     """The printed lines of one execution, in order; kept beside receipts for people. Decision: D-89."""
 
-    __slots__ = ("_is_cut", "_is_open", "_lines", "_room")
-
-    def __init__(self) -> None:
-        self._lines: list[PrintedLine] = []
-        self._is_open = False
-        self._room = CHARACTERS_MAX
-        self._is_cut = False
+    _lines: list[PrintedLine] = field(default_factory=list)
+    _is_open: bool = False
+    _room: int = CHARACTERS_MAX
+    _is_cut: bool = False
 
     def write(self, actor: bytes, handler: str, text: str) -> None:
         """Add printed text; a line continues until it ends, or another handler prints."""

@@ -42,6 +42,7 @@ class MarketTerms(Struct, frozen=True, kw_only=True):
     gas_limit_min: Cycles = Cycles(1)  # least gas limit of a timer scheduled in this block. Decision: D-29.
     max_cycles_per_fire: Cycles = Cycles(U64_MAX)  # cap of one fire beside that of TimerConfig
     is_new: bool = False  # whether the market begins with this block
+    rests: bool = True  # whether a block without fires leaves the terms as they are
 
     @property
     def lane_basefee(self) -> Price | None:
@@ -57,10 +58,6 @@ class MarketTerms(Struct, frozen=True, kw_only=True):
     def next_basefee(self, cycles_used: int) -> Price:
         """Return the market's basefee in the block after one whose fires used so much. Decision: D-15."""
         return self.basefee if self.rule is None else next_basefee(self.basefee, cycles_used, self.rule)
-
-    def rests(self) -> bool:
-        """Return whether a block without fires leaves the terms as they are."""
-        return not (self.is_new or self.previous_tip or self.next_basefee(0) != self.basefee)
 
 
 def read_market(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms:
@@ -88,7 +85,7 @@ def _lane(params: ChainParams, read: Read, height: int, none: MarketTerms) -> Ma
     lane, cycles_max = params.lane, none.timer_cycles_max
     left = stored(read, LANE_KEY, LaneState)
     state = left or LaneState(amount_octets(clamp(none.basefee, lane.basefee_min, lane.basefee_max)))
-    basefee = Price(amount_of(state.basefee))
+    basefee, previous_tip = Price(amount_of(state.basefee)), Price(amount_of(state.previous_tip))
     rule = BasefeeRule(
         target=cycles_max // lane.elasticity,
         alpha=lane.alpha,
@@ -104,10 +101,11 @@ def _lane(params: ChainParams, read: Read, height: int, none: MarketTerms) -> Ma
         basefee=basefee,
         surcharge=basefee,
         rule=rule,
-        previous_tip=Price(amount_of(state.previous_tip)),
+        previous_tip=previous_tip,
         gas_limit_min=Cycles(max(1, params.costs.frame_base)),
         max_cycles_per_fire=Cycles(min(lane.max_cycles_per_fire, cycles_max)),
         is_new=left is None,
+        rests=left is not None and not previous_tip and next_basefee(basefee, 0, rule) == basefee,
     )
 
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.fees import BasefeeRule, next_basefee
 from trailboss.governance.markets import MarketTerms, read_market, stored
@@ -54,43 +55,38 @@ class Rules(Struct, frozen=True):
 
     def user_basefees(self) -> tuple[Price, Price]:
         """Return the basefees of a user transaction, per cycle and per cell. Decision: D-41 (rounds down)."""
-        return self._multiplied(self.multipliers.user)
+        unit, lane = self.params.fees.lane_multiplier_unit, self.multipliers.user
+        return Price(self.cycle_basefee * lane // unit), Price(self.cell_basefee * lane // unit)
 
     def timer_basefees(self) -> tuple[Price, Price]:
         """Return the basefees of a timer's fire, per cycle and per cell. Decision: D-41 (rounds down)."""
-        return self._multiplied(self.multipliers.timer)
+        unit, lane = self.params.fees.lane_multiplier_unit, self.multipliers.timer
+        return Price(self.cycle_basefee * lane // unit), Price(self.cell_basefee * lane // unit)
 
     def least_timer_basefee(self) -> Price:
         """Return the least that the cycle basefee of timers can fall to, as long as governance changes nothing."""
         least = amount_of(self.basefee.min_basefee)
         return Price(least * self.multipliers.timer // self.params.fees.lane_multiplier_unit)
 
-    def _multiplied(self, multiplier: int) -> tuple[Price, Price]:
-        unit = self.params.fees.lane_multiplier_unit
-        return Price(self.cycle_basefee * multiplier // unit), Price(self.cell_basefee * multiplier // unit)
-
     def next_basefees(self, cycles_used: int, cells_used: int) -> tuple[Price, Price]:
         """Return the basefees of the block after one that used so much. Spec: CIP-3 §2."""
-        cycle = next_basefee(self.cycle_basefee, cycles_used, self._rule(self.basefee.cycles_target))
-        cell = next_basefee(self.cell_basefee, cells_used, self._rule(self.basefee.cells_target))
-        return cycle, cell
-
-    def basefees_rest(self) -> bool:
-        """Return whether a block that uses nothing leaves all basefees, and the lane's state, as they are."""
-        # Cancelled timers alone may have left gaps: a block that finds none closes them.
-        if self.gaps or self.barred or not self.market.rests():
-            return False
-        return self.next_basefees(0, 0) == (self.cycle_basefee, self.cell_basefee)
-
-    def _rule(self, target: int) -> BasefeeRule:
         config = self.basefee
-        return BasefeeRule(
-            target=target,
+        cycle = BasefeeRule(
+            target=config.cycles_target,
             alpha=config.alpha,
             max_change_denominator=config.max_change_denominator,
             minimum=amount_of(config.min_basefee),
             maximum=amount_of(config.max_basefee),
         )
+        cell = replace(cycle, target=config.cells_target)
+        return next_basefee(self.cycle_basefee, cycles_used, cycle), next_basefee(self.cell_basefee, cells_used, cell)
+
+    def basefees_rest(self) -> bool:
+        """Return whether a block that uses nothing leaves all basefees, and the lane's state, as they are."""
+        # Cancelled timers alone may have left gaps: a block that finds none closes them.
+        if self.gaps or self.barred or not self.market.rests:
+            return False
+        return self.next_basefees(0, 0) == (self.cycle_basefee, self.cell_basefee)
 
 
 def read_rules(params: ChainParams, read: Read, height: int) -> Rules:

@@ -31,15 +31,17 @@ def build_mechanism(name: str, params: ChainParams) -> Mechanism:
 
 
 class Succession:
-    """The mechanisms of one chain: the first, and the lane once that is active. Spec: CIP-1v3 §13.2. Decision: D-34."""
+    """The mechanisms of one chain: the first, and the lane once that is active. Spec: CIP-1v3 §13.2. Decision: D-34.
+
+    Attributes:
+        first: The one that it starts with.
+        by_market: The one in force while the chain has a market.
+    """
 
     def __init__(self, name: str, params: ChainParams) -> None:
         self.first = build_mechanism(name, params)
         self._lane = self.first if name == lane.NAME else build_mechanism(lane.NAME, params)
-
-    def at(self, market: MarketKind) -> Mechanism:
-        """Return the mechanism in force while the chain has that market."""
-        return self._lane if market is MarketKind.LANE else self.first
+        self.by_market = dict.fromkeys(MarketKind, self.first) | {MarketKind.LANE: self._lane}
 
     def rewind(self) -> None:
         """Let all of them forget what they remember: the chain has gone back."""

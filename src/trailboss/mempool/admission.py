@@ -9,7 +9,7 @@ from typing import Final
 
 from trailboss.chain import admission
 from trailboss.chain.reader import ChainReader
-from trailboss.mempool.order import Contents, Queue, Tail, TipOrder, Worth, offer_of
+from trailboss.mempool.order import Contents, Queue, Tail, TipOrder, Worth, merged, offer_of
 from trailboss.mempool.records import MempoolLimits, Pooled
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -33,17 +33,6 @@ def verify(view: ChainReader, transactions: Sequence[Transaction]) -> list[Rejec
         except Rejection as rejection:
             found.append(rejection)
     return found
-
-
-def check_size(raw: bytes, limits: MempoolLimits) -> None:
-    """Refuse a transaction of too many bytes.
-
-    Raises:
-        Rejection: ``INVALID_DATA``.
-    """
-    if len(raw) > limits.transaction_bytes_max:
-        what = f"the transaction has {len(raw)} bytes, above {limits.transaction_bytes_max}"
-        raise Rejection(RejectionReason.INVALID_DATA, what, bytes=len(raw), bytes_max=limits.transaction_bytes_max)
 
 
 def check_entry(
@@ -136,7 +125,7 @@ def find_room(
     count, size = len(contents.pooled) + 1, contents.size + size
     if present is not None:
         count, size = count - 1, size - len(present.raw)
-    is_sender_full = present is None and len(queue) >= limits.sender_transactions_max
+    is_sender_full = present is None and len(queue.pooled) >= limits.sender_transactions_max
     if count <= limits.transactions_max and size <= limits.bytes_max and not is_sender_full:
         return ()
     crowd = _Crowd(contents.order, limits, taken, count, size)
@@ -166,8 +155,8 @@ class _Crowd:
         if last.transaction.nonce < transaction.nonce:
             raise Rejection(
                 RejectionReason.MEMPOOL_FULL,
-                f"{transaction.sender} has {len(queue)} transactions waiting, the most that one sender may have",
-                transactions=len(queue),
+                f"{transaction.sender} has {len(queue.pooled)} transactions waiting, the most that one sender may have",
+                transactions=len(queue.pooled),
                 transactions_max=self._limits.sender_transactions_max,
             )
         self._leave(last)
@@ -175,7 +164,7 @@ class _Crowd:
     def make_room(self, worth: Worth, present: Pooled | None) -> None:
         """Have those leave that are worth less than the new one, until the mempool is within its limits."""
         followers: list[Tail] = []
-        tails = self._order.tails(followers)
+        tails = merged(self._order.tails, followers)
         while self._count > self._limits.transactions_max or self._size > self._limits.bytes_max:
             tail = next(tails, None)
             if tail is None or tail[:2] >= worth:

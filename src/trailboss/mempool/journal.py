@@ -17,7 +17,7 @@ the place of the old one in one step. Decision: D-71.
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from errno import ENOSPC
 from pathlib import Path
 from struct import Struct
@@ -96,11 +96,13 @@ class Journal:
         found, self._found = self._found, Recovered({}, self._found.end, None)
         return found
 
-    @property
-    def is_wasteful(self) -> bool:
-        """Whether more than half of the file is over, and not for little."""
+    def shorten(self, waiting: Iterable[Pooled]) -> None:
+        """Keep only what waits, if more than half of the file is over, and not for little."""
         over = self.size - self._live
-        return over >= WASTE_MIN and 2 * over > self.size
+        if over >= WASTE_MIN and 2 * over > self.size:
+            # If the disk refuses, the old file goes on.
+            with suppress(StorageError):
+                self.rewrite(waiting)
 
     def append(self, height: int, raw: bytes, gone: Sequence[Pooled] = ()) -> None:
         """Write that a transaction came at a height, and which ones went for it: one call of the system.

@@ -7,10 +7,11 @@ Decision: D-71.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+from msgspec import Struct, field
 from sortedcontainers import SortedDict, SortedList
 
 from trailboss.mempool.records import End, Ending, Pooled
@@ -37,23 +38,17 @@ Worth = tuple[bool, int]
 and those before it. Of two the greater stays."""
 
 
-class Queue:
+class Queue(Struct, eq=False):
     """What waits of one sender, by nonce; ``nonce`` is the account's when it was looked at last, and none is lower."""
 
-    __slots__ = ("_lowest", "_lowest_at", "_nonces", "cost", "nonce", "pooled", "sender")
-
-    def __init__(self, sender: bytes, nonce: int) -> None:
-        self.sender = sender
-        self.nonce = nonce
-        self.pooled: list[Pooled] = []
-        self.cost = 0  # base units that all can cost at most
-        self._nonces: list[int] = []
-        # The lowest offer up to each place, as far as it has been asked for, and the basefees it was asked for.
-        self._lowest: list[int] = []
-        self._lowest_at: Prices | None = None
-
-    def __len__(self) -> int:
-        return len(self.pooled)
+    sender: bytes
+    nonce: int
+    pooled: list[Pooled] = field(default_factory=list)
+    cost: int = 0  # base units that all can cost at most
+    _nonces: list[int] = field(default_factory=list)
+    # The lowest offer up to each place, as far as it has been asked for, and the basefees it was asked for.
+    _lowest: list[int] = field(default_factory=list)
+    _lowest_at: Prices | None = None
 
     def at(self, nonce: int) -> Pooled | None:
         """Return the transaction of a nonce, or None."""
@@ -80,7 +75,7 @@ class Queue:
 
     def cost_from(self, nonce: int) -> int:
         """Return the base units that those from a nonce on can cost at most."""
-        return self.cost - sum(pooled.cost for pooled in self.below(nonce))
+        return self.cost - sum(pooled.cost for pooled in self.pooled[: bisect_left(self._nonces, nonce)])
 
     def next_nonce(self, nonce: int) -> int:
         """Return the first nonce from one on of which there is no transaction."""
@@ -89,10 +84,6 @@ class Queue:
         if count and self._nonces[-1] != nonce + count - 1:
             return next(wanted for wanted, present in enumerate(self._nonces[first:], nonce) if present != wanted)
         return nonce + count
-
-    def executable(self) -> int:
-        """Return how many have no nonce missing before them."""
-        return self.next_nonce(self.nonce) - self.nonce
 
     def worth(self, nonce: int, offer: int, prices: Prices) -> Worth:
         """Return what a transaction of a nonce and an offer is worth."""
@@ -121,14 +112,19 @@ NOWHERE: Final[Places] = (None, None, 0)
 
 
 class TipOrder:
-    """All queues, and which is first and last among them at the present basefees; no queue is empty."""
+    """All queues, and which is first and last among them at the present basefees; no queue is empty.
+
+    Attributes:
+        heads: The places that are next, the best first.
+        tails: The places that make room, the least worth first.
+    """
 
     def __init__(self) -> None:
         self.queues: dict[bytes, Queue] = {}
         self.executable = 0
         self.prices: Prices = (0, 0)
-        self._heads: SortedList[Head] = SortedList()
-        self._tails: SortedList[Tail] = SortedList()
+        self.heads: SortedList[Head] = SortedList()
+        self.tails: SortedList[Tail] = SortedList()
         self._places: dict[bytes, Places] = {}
 
     def reprice(self, prices: Prices) -> None:
@@ -137,8 +133,8 @@ class TipOrder:
             return
         self.prices = prices
         self._places = {sender: self._place(queue) for sender, queue in self.queues.items()}
-        self._heads = SortedList(head for head, _, _ in self._places.values() if head is not None)
-        self._tails = SortedList(tail for _, tail, _ in self._places.values())
+        self.heads = SortedList(head for head, _, _ in self._places.values() if head is not None)
+        self.tails = SortedList(tail for _, tail, _ in self._places.values())
 
     def refresh(self, queue: Queue) -> None:
         """Put a queue that has changed into its place, or out of it if it is empty.
@@ -153,18 +149,13 @@ class TipOrder:
             self.queues.pop(queue.sender, None)
             head, tail, executable = NOWHERE
         self.executable += executable - was_executable
-        if head != was_head:
-            _exchange(self._heads, was_head, head)
-        if tail != was_tail:
-            _exchange(self._tails, was_tail, tail)
-
-    def heads(self, followers: list[Head]) -> Iterator[Head]:
-        """Yield those that are next, the best first, and between them what is pushed onto the heap."""
-        return _merged(iter(self._heads), followers)
-
-    def tails(self, followers: list[Tail]) -> Iterator[Tail]:
-        """Yield those that make room, the least worth first, and between them what is pushed onto the heap."""
-        return _merged(iter(self._tails), followers)
+        exchanged: tuple[tuple[SortedList[Any], Any, Any], ...]
+        exchanged = ((self.heads, was_head, head), (self.tails, was_tail, tail))
+        for places, before, after in exchanged:
+            if before != after and before is not None:
+                places.remove(before)
+            if before != after and after is not None:
+                places.add(after)
 
     def head_at(self, queue: Queue, index: int) -> Head:
         """Return a place among those that may be next."""
@@ -178,7 +169,7 @@ class TipOrder:
         return (*queue.worth(pooled.transaction.nonce, offer, self.prices), -pooled.arrival, queue, index)
 
     def _place(self, queue: Queue) -> Places:
-        executable = queue.executable()
+        executable = queue.next_nonce(queue.nonce) - queue.nonce
         if len(queue.pooled) > 1:
             return (
                 self.head_at(queue, 0) if executable else None,
@@ -192,22 +183,14 @@ class TipOrder:
         return head, (executable > 0, offer, -arrival, queue, 0), executable
 
 
-def _exchange(places: "SortedList[Place]", before: Place | None, after: Place | None) -> None:
-    if before is not None:
-        places.remove(before)
-    if after is not None:
-        places.add(after)
-
-
-def _merged(places: Iterator[Place], followers: list[Place]) -> Iterator[Place]:
-    """Yield places in order, and between them what is pushed onto the heap meanwhile."""
-    place = next(places, None)
-    while place is not None or followers:
-        if place is None or (followers and followers[0] < place):
+def merged(places: Iterable[Place], followers: list[Place]) -> Iterator[Place]:
+    """Yield places in order, and between them what is pushed onto the heap of followers meanwhile."""
+    for place in places:
+        while followers and followers[0] < place:
             yield heappop(followers)
-        else:
-            yield place
-            place = next(places, None)
+        yield place
+    while followers:
+        yield heappop(followers)
 
 
 def choose(order: TipOrder, cycles_max: int, cells_max: int, count_max: int, passed_over_max: int) -> list[Pooled]:
@@ -221,7 +204,7 @@ def choose(order: TipOrder, cycles_max: int, cells_max: int, count_max: int, pas
     chosen: list[Pooled] = []
     followers: list[Head] = []
     cycles = cells = passed_over = 0
-    for offer_negated, _, queue, index in order.heads(followers):
+    for offer_negated, _, queue, index in merged(order.heads, followers):
         if offer_negated > 0 or len(chosen) == count_max or passed_over > passed_over_max:
             # All that follow are priced out as well, or the block is as good as full.
             break
@@ -269,21 +252,18 @@ class Contents:
             sender = pooled.transaction.sender
             queue = queues[sender] = self.order.queues[sender]
             queue.remove(pooled)
-            self._drop(pooled)
+            del self.pooled[pooled.hash]
+            self.size -= len(pooled.raw)
+            of_its_age = self._by_height[pooled.admitted_height]
+            del of_its_age[pooled.hash]
+            if not of_its_age:
+                del self._by_height[pooled.admitted_height]
             if rejection is not None:
                 self.refusals[pooled.hash] = rejection
             endings.append(Ending(hash=pooled.hash, end=end, rejection=rejection))
         for queue in queues.values():
             self.order.refresh(queue)
         return endings
-
-    def _drop(self, pooled: Pooled) -> None:
-        del self.pooled[pooled.hash]
-        self.size -= len(pooled.raw)
-        of_its_age = self._by_height[pooled.admitted_height]
-        del of_its_age[pooled.hash]
-        if not of_its_age:
-            del self._by_height[pooled.admitted_height]
 
     def older_than(self, height: int) -> list[Pooled]:
         """Return those that came below a height."""

@@ -1,29 +1,26 @@
 """`Mempool`: the transactions that wait for a block. Decision: D-71."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final
 
 from trailboss.chain.admission import changed_accounts, standing_of
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import records
-from trailboss.mempool.admission import check_entry, check_size, find_room, find_void
+from trailboss.mempool.admission import check_entry, find_room, find_void
 from trailboss.mempool.journal import Journal
 from trailboss.mempool.order import Contents, choose
 from trailboss.model.transactions import Transaction
-from trailboss.primitives.errors import Rejection, RejectionReason, StorageError
+from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 
 MAY_WAIT: Final = (RejectionReason.BLOCK_FULL, RejectionReason.BASEFEE_TOO_LOW)
 """Refusals of one block that another may take back."""
-CHUNK: Final = 256  # senders that are looked at again before others get a turn
+CHUNK: Final = 256  # senders, or transactions, that are dealt with before others get a turn
 DEFAULT_LIMITS: Final = records.MempoolLimits()
-
-Item = TypeVar("Item")
 
 
 class Mempool:
@@ -65,8 +62,11 @@ class Mempool:
         Raises:
             StorageError: If the journal cannot be written.
         """
+        size, most = len(raw), self.limits.transaction_bytes_max
         try:
-            check_size(raw, self.limits)
+            if size > most:
+                what = f"the transaction has {size} bytes, above {most}"
+                raise Rejection(RejectionReason.INVALID_DATA, what, bytes=size, bytes_max=most)
             with self._lock:
                 if transaction_hash in self._pooled:
                     known = records.already_known(transaction_hash)
@@ -74,7 +74,8 @@ class Mempool:
                         hash=transaction_hash, status=records.AdmissionStatus.KNOWN, rejection=known
                     )
                 verdict = self._add(self._latest(view), transaction, raw, transaction_hash)
-                self._tidy()
+                if self._journal is not None:
+                    self._journal.shorten(self._pooled.values())
         except Rejection as rejection:
             return records.AdmissionOutcome(
                 hash=transaction_hash, status=records.AdmissionStatus.REFUSED, rejection=rejection
@@ -136,25 +137,28 @@ class Mempool:
         """
         changed = None if self._view is None else changed_accounts(self._view)
         prices = view.rules().user_basefees()
+        lost = [(name, rejection) for name, rejection in refused.items() if not self._stays(view, name, rejection)]
         with self._lock:
             self._view, self._taken = view, frozenset()
             self._order.reprice(prices)
+        over: list[tuple[Hash32, records.End, Rejection | None]]
+        over = [(name, records.End.INCLUDED, None) for name in included]
+        endings = self._end_each(over + [(name, records.End.REFUSED, rejection) for name, rejection in lost])
+        with self._lock:
             waiting = self._order.queues.keys()
             senders = sorted(waiting if changed is None else waiting & changed)
-        lost = [(name, rejection) for name, rejection in refused.items() if not self._stays(view, name, rejection)]
-        endings = self._end_each((name, records.End.INCLUDED, None) for name in included)
-        endings += self._end_each((name, records.End.REFUSED, rejection) for name, rejection in lost)
-        for chunk in _chunks(senders):
-            endings += self._look_again(view, chunk)
+        for start in range(0, len(senders), CHUNK):
+            endings += self._look_again(view, senders[start : start + CHUNK])
         with self._lock:
             old = self._contents.older_than(view.height - self.limits.expiry_blocks + 1)
         endings += self._end_each(
-            (pooled.hash, records.End.EXPIRED, records.expired(pooled, view.height)) for pooled in old
+            [(pooled.hash, records.End.EXPIRED, records.expired(pooled, view.height)) for pooled in old]
         )
         for transaction in returned:
             endings += self._return(view, transaction)
-        with self._lock:
-            self._tidy()
+        if self._journal is not None:
+            with self._lock:
+                self._journal.shorten(self._pooled.values())
         return endings
 
     def close(self) -> None:
@@ -203,14 +207,7 @@ class Mempool:
             octets = 0 if self._journal is None else self._journal.size
             return records.Statistics(transactions=len(self), bytes=self._contents.size, journal_bytes=octets, **counts)
 
-    # Parts of the above. The first three are called under the lock.
-
-    def _tidy(self) -> None:
-        """Shorten the journal if more than half of it is over."""
-        if self._journal is not None and self._journal.is_wasteful:
-            # If the disk refuses, the old file goes on.
-            with suppress(StorageError):
-                self._journal.rewrite(self._pooled.values())
+    # Parts of the above. The first two are called under the lock.
 
     def _latest(self, view: ChainReader) -> ChainReader:
         # A caller with a view from before the last block would admit what that block has made void.
@@ -274,38 +271,27 @@ class Mempool:
             return pooled.transaction.nonce > standing_of(view, pooled.transaction.sender).nonce
         return rejection.reason in MAY_WAIT
 
-    def _end_each(self, over: Iterable[tuple[Hash32, records.End, Rejection | None]]) -> list[records.Ending]:
+    def _end_each(self, over: Sequence[tuple[Hash32, records.End, Rejection | None]]) -> list[records.Ending]:
         endings = []
-        for chunk in _chunks(over):
+        for start in range(0, len(over), CHUNK):
             with self._lock:
+                chunk = over[start : start + CHUNK]
                 waiting = [(self._pooled[name], end, why) for name, end, why in chunk if name in self._pooled]
-                endings += self._end(waiting)
+                if waiting and self._journal is not None:
+                    self._journal.forget([pooled for pooled, _, _ in waiting])
+                endings += self._contents.end(waiting)
         return endings
 
     def _look_again(self, view: ChainReader, senders: Sequence[bytes]) -> list[records.Ending]:
         """End the waits that senders' accounts, as they are now, rule out."""
-        void: list[tuple[records.Pooled, records.End, Rejection | None]] = []
+        void: list[tuple[Hash32, records.End, Rejection | None]] = []
         with self._lock:
-            standings = [
-                (queue, standing_of(view, sender))
-                for sender in senders
-                if (queue := self._order.queues.get(sender)) is not None
-            ]
-            for queue, standing in standings:
-                void += [(pooled, records.End.INVALIDATED, why) for pooled, why in find_void(queue, standing)]
-            endings = self._end(void)
-            for queue, standing in standings:
-                queue.nonce = standing.nonce
-                self._order.refresh(queue)
-        return endings
-
-    def _end(self, over: Sequence[tuple[records.Pooled, records.End, Rejection | None]]) -> list[records.Ending]:
-        if over and self._journal is not None:
-            self._journal.forget([pooled for pooled, _, _ in over])
-        return self._contents.end(over)
-
-
-def _chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    iterator = iter(items)
-    while chunk := list(islice(iterator, CHUNK)):
-        yield chunk
+            for sender in senders:
+                queue = self._order.queues.get(sender)
+                if queue is not None:
+                    standing = standing_of(view, sender)
+                    void += [(each.hash, records.End.INVALIDATED, why) for each, why in find_void(queue, standing)]
+                    queue.nonce = standing.nonce
+                    self._order.refresh(queue)
+        # The places of those queues are right again after this; no block is chosen in between.
+        return self._end_each(void)

@@ -112,27 +112,25 @@ def receipts_root(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord
     A receipt commits to its error's code and slug, not to its words: an exception's text depends on the interpreter's
     version. Spec: CIP-5 §7. Decision: D-46.
     """
-    leaves = [pack(_committed(receipt)) for receipt in receipts]
+    leaves = []
+    for receipt in receipts:
+        committed = [
+            receipt.origin,
+            receipt.origin_hash,
+            receipt.sender,
+            receipt.payer,
+            receipt.status,
+            None if receipt.error is None else [receipt.error.code, receipt.error.slug],
+            receipt.cycles_used,
+            receipt.cells_used,
+            amount_octets(receipt.fee_burned),
+            amount_octets(receipt.tip),
+            amount_octets(receipt.refund),
+            receipt.return_value,
+            receipt.timer_id,
+            receipt.actor,
+            receipt.events,
+        ]
+        leaves.append(pack(committed))
     leaves.extend(pack(event) for event in events)
     return merkle_root(leaves)
-
-
-def _committed(receipt: ReceiptRecord) -> list[object]:
-    error = None if receipt.error is None else [receipt.error.code, receipt.error.slug]
-    return [
-        receipt.origin,
-        receipt.origin_hash,
-        receipt.sender,
-        receipt.payer,
-        receipt.status,
-        error,
-        receipt.cycles_used,
-        receipt.cells_used,
-        amount_octets(receipt.fee_burned),
-        amount_octets(receipt.tip),
-        amount_octets(receipt.refund),
-        receipt.return_value,
-        receipt.timer_id,
-        receipt.actor,
-        receipt.events,
-    ]

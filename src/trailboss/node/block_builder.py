@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import Struct, field
 
 from trailboss.chain import Chain, Snapshot
-from trailboss.chain.idle_blocks import idle_until
 from trailboss.chain.view import ChainView
 from trailboss.index import Index
 from trailboss.mempool import Mempool, Pooled
@@ -104,7 +103,7 @@ class Builder:
         return (
             len(waiting) <= SMALL_TRANSFERS_MAX
             and all(type(pooled.transaction.instruction) is Transfer for pooled in waiting)
-            and idle_until(chain, chain.queue, chain.mechanism, chain.height + 1) > chain.height
+            and chain.idle_until(chain.height + 1) > chain.height
         )
 
     def build(self, *, late: int | None = None, is_optional: bool = False) -> bool:
@@ -121,11 +120,14 @@ class Builder:
         if is_optional and not offered:
             return False
         # RUN
-        before = self.chain.height
+        before, timestamp_ms = self.chain.blocks.head.header, None
+        if self._options.clock is Clock.WALL:
+            # A chain that was sent ahead creeps on until the wall clock has caught up. Decision: D-70.
+            timestamp_ms = max(self._clocks.wall() // NANOSECONDS_PER_MS, before.timestamp_ms + 1)
         transactions = [pooled.transaction for pooled in offered]
         # The mempool holds no transaction whose signature has not been checked.
-        applied = self.chain.build(transactions, self._timestamp(), unless_refused=is_optional, signatures_checked=True)
-        is_built = self.chain.height > before
+        applied = self.chain.build(transactions, timestamp_ms, unless_refused=is_optional, signatures_checked=True)
+        is_built = self.chain.height > before.height
         # SETTLE
         refusals = {id(transaction): rejection for transaction, rejection in applied.refused}
         included = [pooled.hash for pooled in offered if id(pooled.transaction) not in refusals]
@@ -156,13 +158,6 @@ class Builder:
                 begun = self._clocks.now()
                 end = min(height, self.chain.height + BATCH_BLOCKS)
                 self._publish(tuple(self.chain.advance_to(end)), begun)
-
-    def _timestamp(self) -> int | None:
-        """Return the next block's timestamp; None for one interval after its parent's. Decision: D-70."""
-        if self._options.clock is Clock.CHAIN:
-            return None
-        # A chain that was sent ahead creeps on until the wall clock has caught up.
-        return max(self._clocks.wall() // NANOSECONDS_PER_MS, self.chain.head.header.timestamp_ms + 1)
 
     def mark(self) -> Mark:
         """Return the present point, for `revert`."""

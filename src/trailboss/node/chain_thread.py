@@ -8,11 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Condition, Lock, Thread
+from threading import Condition, Lock, Thread, get_ident
 from typing import Final, TypeVar
 
 from trailboss.chain import Chain
-from trailboss.chain.idle_blocks import awaits_blocks
 from trailboss.index import Index
 from trailboss.mempool import Mempool
 from trailboss.node.block_builder import NANOSECONDS_PER_SECOND, Builder, Clocks, Published, StoppingError
@@ -40,20 +39,22 @@ class ChainThread:
         options: NodeOptions,
         clocks: Clocks,
         *,
+        on_step: Callable[[Published], None],
         announce: Callable[[Published], None],
         failed: Callable[[BaseException], None],
     ) -> None:
         """Prepare the thread; from `start` to `join` nothing else may use the chain.
 
-        The thread that makes a step calls ``announce``; `step_done` follows when the step has been dealt with. The
-        thread that meets an error calls ``failed``.
+        The event loop deals with its own steps by ``on_step``. The chain thread calls ``announce``, and `step_done`
+        follows when the step has been dealt with. The thread that meets an error calls ``failed``.
         """
         self.builder = Builder(
             chain, mempool, index, options, clocks, announce=self._announce, is_stopping=lambda: self._is_stopping
         )
+        self.is_build_scheduled = False  # whether `build_here` is about to be called
         self._mempool = mempool
         self._now = clocks.now
-        self._listener = announce
+        self._on_step, self._listener = on_step, announce
         self._failed = failed
         self._timer = BlockTimer(options.pace, clocks.now())
         self._commands: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -140,7 +141,8 @@ class ChainThread:
 
         The steps before it must have been dealt with, so that all are announced in order.
         """
-        if self.pace.rhythm is not Rhythm.AUTO or self._is_stopping:
+        self.is_build_scheduled = False
+        if self._timer.pace.rhythm is not Rhythm.AUTO or self._is_stopping:
             return
         if self._steps_behind == 0 and self._token.acquire(blocking=False):
             try:
@@ -161,7 +163,7 @@ class ChainThread:
         try:
             while not self._is_stopping:
                 with self._token:
-                    self._timer.wait_for(awaits_blocks(self.builder.chain), self._now())
+                    self._timer.wait_for(self.builder.chain.awaits_blocks(), self._now())
                     if self._timer.is_due(self._now()):
                         self._build()
                 self._run_command()
@@ -200,6 +202,9 @@ class ChainThread:
         return None if deadline is None else (deadline - now) / NANOSECONDS_PER_SECOND
 
     def _announce(self, published: Published) -> None:
+        if get_ident() != self._thread.ident:
+            self._on_step(published)
+            return
         with self._catching_up:
             self._steps_behind += 1
         self._listener(published)

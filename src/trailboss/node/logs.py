@@ -13,13 +13,14 @@ from typing import Final
 import msgspec
 
 from trailboss.chain.history import is_eventful
-from trailboss.model.blocks import Block, Origin
+from trailboss.model.blocks import Origin
 from trailboss.node.block_builder import Published
 from trailboss.node.options import LogForm
 from trailboss.primitives.errors import InvariantError, TrailbossError
 from trailboss.views.records import block_prints
 
 MILLISECONDS: Final = 1_000
+COUNTED: Final = ("transactions", "fires", "messages")
 LISTED_MAX: Final = 10  # refusals of one step that get a line each; more are counted
 SILENCED: Final = ("uvicorn.access", "httpx", "asyncio")
 """Loggers whose messages repeat lines of the node, or help no operator."""
@@ -93,7 +94,11 @@ def log_step(published: Published) -> None:
         _LOG.info("went back", height=published.reorg_from)
     for block in published.blocks:
         if is_eventful(block):
-            _LOG.info("block", **_facts(block), ms=round(published.seconds * MILLISECONDS))
+            origins = [receipt.origin for receipt in block.receipts]
+            counts = (len(block.transactions), origins.count(Origin.TIMER), origins.count(Origin.MESSAGE))
+            facts: dict[str, object] = {"height": block.height}
+            facts |= ((name, count) for name, count in zip(COUNTED, counts, strict=True) if count)
+            _LOG.write("info", "block", facts | {"ms": round(published.seconds * MILLISECONDS)})
         for line in block_prints(block):
             write = _LOG.warning if line.is_warning else _LOG.info
             write("printed", height=block.height, actor=str(line.actor), handler=line.handler, text=line.text)
@@ -129,10 +134,3 @@ def _shown(value: object) -> str:
     """Return a value in text, quoted where it would be read as several."""
     text = str(value)
     return text if text.isprintable() and text and not set(" =\"'") & set(text) else repr(text)
-
-
-def _facts(block: Block) -> dict[str, int]:
-    origins = [receipt.origin for receipt in block.receipts]
-    fires, messages = origins.count(Origin.TIMER), origins.count(Origin.MESSAGE)
-    counts = {"transactions": len(block.transactions), "fires": fires, "messages": messages}
-    return {"height": block.height} | {name: count for name, count in counts.items() if count}

@@ -17,7 +17,7 @@ from msgspec.structs import asdict, fields
 from trailboss.chain import ChainReader
 from trailboss.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, burned_by_fires, count_failures
 from trailboss.mempool import Statistics
-from trailboss.model.blocks import Block, Origin
+from trailboss.model.blocks import Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
 from trailboss.node.block_builder import Published
 from trailboss.primitives.errors import Rejection
@@ -179,24 +179,21 @@ class Metrics:
         for rejection in published.refused.values():
             self.refused(rejection)
         for block in published.blocks:
-            self._record_block(block)
-
-    def _record_block(self, block: Block) -> None:
-        header = block.header
-        self.cycles.labels(TIMERS).inc(header.timer_cycles_used)
-        self.cycles.labels(TRANSACTIONS).inc(header.cycles_used - header.timer_cycles_used)
-        self.cells.inc(header.cells_used)
-        burned = burned_by_fires(block)
-        self.burned.labels(TIMERS).inc(burned)
-        self.burned.labels(TRANSACTIONS).inc(sum(each.fee_burned for each in block.receipts) - burned)
-        for actor, failures in count_failures([block]).items():
-            self._record_failures(str(Address(actor)), failures)
-        for (origin, status), count in Tally((each.origin, each.status) for each in block.receipts).items():
-            self._of_origin[origin].labels(status.value).inc(count)
-        for name, count in Tally(event.name for event in block_events(block)).items():
-            self.events.labels(name if name in PROTOCOL_TOPICS else OF_ACTORS).inc(count)
-            if name in TIMER_ENDINGS:
-                self.timers_ended.labels(TIMER_ENDINGS[name]).inc(count)
+            header = block.header
+            self.cycles.labels(TIMERS).inc(header.timer_cycles_used)
+            self.cycles.labels(TRANSACTIONS).inc(header.cycles_used - header.timer_cycles_used)
+            self.cells.inc(header.cells_used)
+            burned = burned_by_fires(block)
+            self.burned.labels(TIMERS).inc(burned)
+            self.burned.labels(TRANSACTIONS).inc(sum(each.fee_burned for each in block.receipts) - burned)
+            for actor, failures in count_failures([block]).items():
+                self._record_failures(str(Address(actor)), failures)
+            for (origin, status), count in Tally((each.origin, each.status) for each in block.receipts).items():
+                self._of_origin[origin].labels(status.value).inc(count)
+            for name, count in Tally(event.name for event in block_events(block)).items():
+                self.events.labels(name if name in PROTOCOL_TOPICS else OF_ACTORS).inc(count)
+                if name in TIMER_ENDINGS:
+                    self.timers_ended.labels(TIMER_ENDINGS[name]).inc(count)
 
     def _record_failures(self, actor: str, failures: Tally[str]) -> None:
         """Count the failures of an actor, under its own label; the one that has not failed for longest makes room."""

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from hashlib import sha256
 from itertools import chain as chained
 from tempfile import TemporaryDirectory
-from threading import get_ident
 from time import monotonic_ns, time_ns
 from typing import Final, TypeVar
 
@@ -15,7 +15,6 @@ from msgspec import Struct
 from trailboss.chain import Chain
 from trailboss.chain.view import ChainView
 from trailboss.codec.wire import encode_transaction
-from trailboss.crypto.digest import sha256
 from trailboss.index import Index
 from trailboss.index.records import IndexedTransaction
 from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Mempool
@@ -102,14 +101,15 @@ class Node:
         self._chain = chain
         self._temporary = temporary
         self._chain_thread = ChainThread(
-            chain, mempool, index, options, clocks, announce=self._announce, failed=self._announce_failure
+            *(chain, mempool, index, options, clocks),
+            on_step=self._on_step,
+            announce=self._announce,
+            failed=self._announce_failure,
         )
         self.feed = Feed(self.view)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="worker")
         self._waits: dict[bytes, set[asyncio.Future[TransactionOutcome]]] = {}
         self._loop: asyncio.AbstractEventLoop
-        self._loop_thread = 0
-        self._is_build_scheduled = False
         self._is_closed = False
 
     @property
@@ -134,7 +134,7 @@ class Node:
         self._check_running()
         if len(transactions) > ADMITTED_HERE_MAX:
             return await self._loop.run_in_executor(self._pool, self.admit, transactions)
-        verdicts = self._admit(transactions, are_signed=True)
+        verdicts = [self._admit(transaction) for transaction in transactions]
         self._on_verdicts(verdicts)
         return verdicts
 
@@ -156,9 +156,8 @@ class Node:
                 # The wait begins before the look, so that no block comes between the two.
                 futures[tx_hash] = future = self._loop.create_future()
                 self._waits.setdefault(tx_hash, set()).add(future)
-                known = self._known_outcome(tx_hash)
-                if known is not None:
-                    found[tx_hash] = known
+                if self.mempool.find(tx_hash) is None:
+                    found |= self._known_outcome(tx_hash)
             waiting = [future for tx_hash, future in futures.items() if tx_hash not in found]
             if waiting:
                 await asyncio.wait(waiting, timeout=timeout_ms / MILLISECONDS)
@@ -200,7 +199,6 @@ class Node:
     def start(self) -> None:
         """Begin to build blocks, and to announce them to the running event loop."""
         self._loop = asyncio.get_running_loop()
-        self._loop_thread = get_ident()
         # Before the first block whose timers need the SDK, and after the first answer.
         self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
         self._chain_thread.start()
@@ -241,7 +239,7 @@ class Node:
         Raises:
             StoppingError: If the mempool's journal cannot be written: the node fails.
         """
-        verdicts = self._admit(transactions, are_signed)
+        verdicts = [self._admit(transaction, is_signed=are_signed) for transaction in transactions]
         self._loop.call_soon_threadsafe(self._on_verdicts, verdicts)
         return verdicts
 
@@ -259,88 +257,73 @@ class Node:
 
         return self._chain_thread.do(command).result()
 
-    def _admit(self, transactions: Sequence[Transaction], are_signed: bool) -> list[AdmissionOutcome]:
+    def _admit(self, transaction: Transaction, *, is_signed: bool = True) -> AdmissionOutcome:
+        tx_hash = ZERO_HASH
         try:
-            return [self._admit_one(transaction, are_signed) for transaction in transactions]
+            raw = encode_transaction(transaction)
+            tx_hash = Hash32(sha256(raw).digest())
+            if self.mempool.find(tx_hash) is None:
+                # The cheap checks come first: a flood of hopeless transactions must not delay the signatures.
+                self.mempool.check(self.view, transaction)
+                if is_signed:
+                    check_signature(transaction)
+            return self.mempool.add(self.view, transaction, raw, tx_hash)
+        except Rejection as rejection:
+            return AdmissionOutcome(hash=tx_hash, status=AdmissionStatus.REFUSED, rejection=rejection)
         except StorageError as error:
             self._announce_failure(error)
             raise StoppingError(STOPPING) from error
 
-    def _admit_one(self, transaction: Transaction, are_signed: bool) -> AdmissionOutcome:
-        tx_hash = ZERO_HASH
-        try:
-            raw = encode_transaction(transaction)
-            tx_hash = Hash32(sha256(raw))
-            if self.mempool.find(tx_hash) is None:
-                # The cheap checks come first: a flood of hopeless transactions must not delay the signatures.
-                self.mempool.check(self.view, transaction)
-                if are_signed:
-                    check_signature(transaction)
-        except Rejection as rejection:
-            return AdmissionOutcome(hash=tx_hash, status=AdmissionStatus.REFUSED, rejection=rejection)
-        return self.mempool.add(self.view, transaction, raw, tx_hash)
-
     # On the thread that has the chain
 
     def _announce(self, published: Published) -> None:
-        if get_ident() == self._loop_thread:
-            self._on_step(published)
-        else:
-            self._loop.call_soon_threadsafe(self._on_step, published)
+        self._loop.call_soon_threadsafe(self._on_announcement, published)
 
     def _announce_failure(self, error: BaseException) -> None:
         self._loop.call_soon_threadsafe(self._fail, error)
 
     # On the event loop
 
-    def _on_step(self, published: Published) -> None:
+    def _on_announcement(self, published: Published) -> None:
         try:
-            log_step(published)
-            self.metrics.record(published)
-            self.watchtower.record(published)
-            self.feed.publish(published)
-            self.lender.end_leases()
-            self._finish_waits(published)
+            self._on_step(published)
         finally:
             self._chain_thread.step_done()
+
+    def _on_step(self, published: Published) -> None:
+        log_step(published)
+        self.metrics.record(published)
+        self.watchtower.record(published)
+        self.feed.publish(published)
+        self.lender.end_leases()
+        if self._waits:
+            for block in published.blocks:
+                self._finish_waits(included(block))
+            refused = published.refused.items()
+            self._finish_waits(TransactionOutcome(tx_hash, rejection=why) for tx_hash, why in refused)
 
     def _on_verdicts(self, verdicts: Sequence[AdmissionOutcome]) -> None:
         for verdict in verdicts:
             if verdict.rejection is not None:
                 self.metrics.refused(verdict.rejection)
-            elif not self._is_build_scheduled:
+            elif not self._chain_thread.is_build_scheduled:
                 # In the loop's next turn, so that one block holds what comes in this one.
-                self._is_build_scheduled = True
-                self._loop.call_soon(self._build)
-            for ending in verdict.endings:
-                self._finish_wait(TransactionOutcome(ending.hash, rejection=ending.rejection))
+                self._chain_thread.is_build_scheduled = True
+                self._loop.call_soon(self._chain_thread.build_here)
+            self._finish_waits(TransactionOutcome(each.hash, rejection=each.rejection) for each in verdict.endings)
 
-    def _build(self) -> None:
-        self._is_build_scheduled = False
-        self._chain_thread.build_here()
+    def _finish_waits(self, outcomes: Iterable[TransactionOutcome]) -> None:
+        for outcome in outcomes:
+            for future in self._waits.get(outcome.hash, ()):
+                if not future.done():
+                    future.set_result(outcome)
 
-    def _finish_waits(self, published: Published) -> None:
-        if not self._waits:
-            return
-        for block in published.blocks:
-            for place in transaction_places(block):
-                self._finish_wait(TransactionOutcome(place.hash, place, block))
-        for tx_hash, rejection in published.refused.items():
-            self._finish_wait(TransactionOutcome(tx_hash, rejection=rejection))
-
-    def _finish_wait(self, outcome: TransactionOutcome) -> None:
-        for future in self._waits.get(outcome.hash, ()):
-            if not future.done():
-                future.set_result(outcome)
-
-    def _known_outcome(self, tx_hash: Hash32) -> TransactionOutcome | None:
-        if self.mempool.find(tx_hash) is not None:
-            return None
-        found = self.index.transaction(tx_hash, self.view.height)
+    def _known_outcome(self, tx_hash: Hash32) -> dict[Hash32, TransactionOutcome]:
+        """Return what became of a transaction that waits no longer, under its hash; nothing if that is not known."""
+        found, rejection = self.index.transaction(tx_hash, self.view.height), self.mempool.refusal(tx_hash)
         if found is not None:
-            return TransactionOutcome(tx_hash, found, self.view.blocks[found.height])
-        rejection = self.mempool.refusal(tx_hash)
-        return None if rejection is None else TransactionOutcome(tx_hash, rejection=rejection)
+            return {tx_hash: TransactionOutcome(tx_hash, found, self.view.blocks[found.height])}
+        return {} if rejection is None else {tx_hash: TransactionOutcome(tx_hash, rejection=rejection)}
 
     def _fail(self, error: BaseException) -> None:
         self.health = Health(FAILED, str(error) or type(error).__name__)
@@ -353,9 +336,10 @@ class Node:
             raise StoppingError(STOPPING)
 
 
-def transaction_places(block: Block) -> Iterator[IndexedTransaction]:
-    """Yield the places of a block's transactions, in order."""
+def included(block: Block) -> Iterator[TransactionOutcome]:
+    """Yield what became of a block's transactions, in order."""
     found = (at for at, receipt in enumerate(block.receipts) if receipt.origin is Origin.TRANSACTION)
     for position, at in enumerate(found):
         tx_hash = Hash32(block.receipts[at].origin_hash)
-        yield IndexedTransaction(hash=tx_hash, height=block.height, position=position, receipt=at)
+        place = IndexedTransaction(hash=tx_hash, height=block.height, position=position, receipt=at)
+        yield TransactionOutcome(tx_hash, place, block)

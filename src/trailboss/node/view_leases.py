@@ -5,7 +5,7 @@ first block after its lease ends it. Without blocks it costs nothing. Decision: 
 """
 
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from typing import Final
 
 from trailboss.chain.view import ChainView
@@ -22,12 +22,12 @@ class Lender:
         self._now = now
         self._lent: dict[int, tuple[ChainView, int]] = {}
         self._next = 1
-        self._lock = Lock()
+        self._lock = RLock()
 
     def lend(self, view: ChainView) -> int:
         """Lease a view, and return its number. Complexity: O(views leased)."""
         with self._lock:
-            self._drop_ended()
+            self.end_leases()
             while len(self._lent) >= LENT_MAX:
                 del self._lent[next(iter(self._lent))]
             number, self._next = self._next, self._next + 1
@@ -37,7 +37,7 @@ class Lender:
     def find(self, number: int) -> ChainView | None:
         """Return the view of a number and extend its lease; None if the lease has ended."""
         with self._lock:
-            self._drop_ended()
+            self.end_leases()
             found = self._lent.pop(number, None)
             if found is None:
                 return None
@@ -48,15 +48,12 @@ class Lender:
     def end_leases(self) -> None:
         """Let go of the views whose leases have ended: with each block, for the next program may be long in coming."""
         with self._lock:
-            self._drop_ended()
+            earliest = self._now() - LENT_NANOSECONDS
+            while self._lent:
+                number, (_, used_at) = next(iter(self._lent.items()))
+                if used_at >= earliest:
+                    return
+                del self._lent[number]
 
     def __len__(self) -> int:
         return len(self._lent)
-
-    def _drop_ended(self) -> None:
-        earliest = self._now() - LENT_NANOSECONDS
-        while self._lent:
-            number, (_, used_at) = next(iter(self._lent.items()))
-            if used_at >= earliest:
-                return
-            del self._lent[number]

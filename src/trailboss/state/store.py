@@ -108,6 +108,14 @@ class Store(ABC):
         """Return the height at which a committed timer is due, or None if there is none of that id."""
 
     @abstractmethod
+    def read_shared(self, key: bytes) -> bytes | None:
+        """Return the current value of a full key, from any thread: for `StoreView`."""
+
+    @abstractmethod
+    def timer_height_shared(self, identity: bytes) -> Height | None:
+        """Return the height at which a timer is due now, from any thread."""
+
+    @abstractmethod
     def _put(self, undo: Undo, changes: Mapping[bytes, bytes | None]) -> None:
         """Write one block's changes, and its undo, to values and journal."""
 
@@ -141,14 +149,6 @@ class Store(ABC):
         if self._trail is None:
             self._trail = Trail()
         return StoreView(self, self._trail, self.height, self.state_root, self.roots)
-
-    def read_shared(self, key: bytes) -> bytes | None:
-        """Return the current value of a full key, from any thread: for `StoreView`."""
-        return self.read(key)
-
-    def timer_height_shared(self, identity: bytes) -> Height | None:
-        """Return the height at which a timer is due now, from any thread."""
-        return self.timer_height(identity)
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
         """Commit the next block's net changes and return the new state root; without changes it costs next to nothing.
@@ -315,6 +315,8 @@ class MemoryStore(Store):
         """Return the height at which a committed timer is due, or None if there is none of that id."""
         timer = self._timers.get(identity)
         return None if timer is None else Height(int.from_bytes(timer[:HEIGHT_WIDTH], "big"))
+
+    read_shared, timer_height_shared = read, timer_height
 
     def _put(self, undo: Undo, changes: Mapping[bytes, bytes | None]) -> None:
         self._journal.append(undo)

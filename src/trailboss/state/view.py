@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
 from trailboss.state.commitment import Roots, count_keys, iterate_values
@@ -19,41 +21,29 @@ FOLLOWED_MAX: Final = 16
 """Changes that a reader follows one by one; more are merged into one table, for all later readers."""
 
 
-class ValueChange:
+class ValueChange(Struct, frozen=True, eq=False):
     """One change of a store, recorded before it happens."""
 
-    __slots__ = ("_timer_heights", "before", "following", "height")
-
-    def __init__(self, before: Mapping[bytes, bytes | None], height: int, following: "Trail") -> None:
-        self.before = before  # previous value of every changed key; None for none
-        self.height = height  # of the store after the change
-        self.following = following  # the point after it
-        self._timer_heights: Mapping[bytes, Height | None] | None = None
-
-    def timer_heights(self) -> Mapping[bytes, Height | None]:
-        """Return the previous height of every timer that it set, moved or deleted, by id; None for none."""
-        # Two threads may both work it out, and both get the same.
-        if self._timer_heights is None:
-            self._timer_heights = timer_moves(self.before)
-        return self._timer_heights
+    before: Mapping[bytes, bytes | None]  # previous value of every changed key; None for none
+    height: int  # of the store after the change
+    following: "Trail"  # the point after it
+    # Previous height of every timer that it sets, moves or deletes, by id; None for none.
+    timer_heights: Mapping[bytes, Height | None]
 
 
-class Trail:
+class Trail(Struct, eq=False):
     """A point in a store's life from which its changes can be followed; ``change`` is the next one, if any.
 
     Points refer forward only, so a change is kept only as long as an older view exists.
     """
 
-    __slots__ = ("change",)
-
-    def __init__(self) -> None:
-        self.change: ValueChange | None = None
+    change: ValueChange | None = None
 
     def announce(self, before: Mapping[bytes, bytes | None], height: int) -> "Trail":
         """Record a coming change, and return the point after it; ``before`` must stay unmodified."""
         following = Trail()
         # One assignment, so that a reader finds either nothing or all of it.
-        self.change = ValueChange(before, height, following)
+        self.change = ValueChange(before, height, following, timer_moves(before))
         return following
 
     def __iter__(self) -> Iterator[ValueChange]:
@@ -120,7 +110,7 @@ class StoreView:
         height = self._timer_height_shared(identity)
         past = self._past
         passed = 0
-        for heights in chain((past.timer_heights,), (change.timer_heights() for change in past.trail)):
+        for heights in chain((past.timer_heights,), (change.timer_heights for change in past.trail)):
             before = heights.get(identity, MISSING)
             if before is not MISSING:
                 return before
@@ -169,7 +159,7 @@ class StoreView:
         for change in trail:
             for key, before in change.before.items():
                 values.setdefault(key, before)
-            for identity, height in change.timer_heights().items():
+            for identity, height in change.timer_heights.items():
                 timer_heights.setdefault(identity, height)
             lowest, trail = min(lowest, change.height), change.following
         self._past = _Past(values, timer_heights, lowest, trail)

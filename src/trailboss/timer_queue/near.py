@@ -8,7 +8,6 @@ from sortedcontainers import SortedDict
 
 from trailboss.params import CalendarParams
 from trailboss.timer_queue.bucket import Bucket, IsOut, Pending
-from trailboss.timer_queue.placement import ring_slot
 
 
 class Ring:
@@ -18,12 +17,12 @@ class Ring:
     Spec: CIP-1v3 §2.1. Decision: D-10
     """
 
-    __slots__ = ("_calendar", "_first", "_slots", "_taken")
+    __slots__ = ("_size", "_slots", "_taken", "first")
 
-    def __init__(self, calendar: CalendarParams, now: int) -> None:
-        self._calendar = calendar
-        self._first = now + 1  # the lowest height with a slot
-        self._slots: list[Bucket | None] = [None] * calendar.ring_size
+    def __init__(self, size: int, now: int) -> None:
+        self._size = size
+        self.first = now + 1  # the lowest height with a slot
+        self._slots: list[Bucket | None] = [None] * size
         self._taken = 0  # bit i stands for slot i
 
     def __len__(self) -> int:
@@ -32,42 +31,34 @@ class Ring:
 
     def put(self, height: int, bucket: Bucket) -> None:
         """Hold the bucket of one of the next heights. Complexity: O(1)."""
-        slot = ring_slot(height, self._calendar)
+        slot = height % self._size
         self._slots[slot] = bucket
         self._taken |= 1 << slot
 
     def find(self, height: int) -> Bucket | None:
         """Return the bucket of one of the next heights, or None. Complexity: O(1)."""
-        return self._slots[ring_slot(height, self._calendar)]
+        return self._slots[height % self._size]
 
-    def drop(self, height: int) -> None:
-        """Forget the bucket of one of the next heights. Complexity: O(1)."""
-        slot = ring_slot(height, self._calendar)
-        self._slots[slot] = None
-        self._taken ^= 1 << slot
+    def take(self, height: int) -> Bucket | None:
+        """Remove and return the bucket of one of the next heights, or None. Complexity: O(1)."""
+        slot = height % self._size
+        bucket, self._slots[slot] = self._slots[slot], None
+        self._taken &= ~(1 << slot)
+        return bucket
 
     def first_height(self) -> int | None:
         """Return the lowest height with a bucket. Complexity: O(1)."""
         if not self._taken:
             return None
         # The slots of the heights to come start at the first one's and go around.
-        start = ring_slot(self._first, self._calendar)
+        start = self.first % self._size
         ahead = self._taken >> start
-        mask, skipped = (ahead, 0) if ahead else (self._taken, self._calendar.ring_size - start)
-        return self._first + (mask & -mask).bit_length() - 1 + skipped
-
-    def take_through(self, now: int) -> Iterator[tuple[int, Bucket]]:
-        """Remove and yield the buckets of all heights up to ``now``, lowest first. Complexity: O(1) a bucket."""
-        while (height := self.first_height()) is not None and height <= now:
-            bucket = self.find(height)
-            self.drop(height)
-            if bucket is not None:  # Its bit has said so.
-                yield height, bucket
-        self._first = now + 1
+        mask, skipped = (ahead, 0) if ahead else (self._taken, self._size - start)
+        return self.first + (mask & -mask).bit_length() - 1 + skipped
 
     def walk(self) -> Iterator[tuple[int, Bucket]]:
         """Yield height and bucket, lowest height first. Complexity: O(ring size)."""
-        for height in range(self._first, self._first + self._calendar.ring_size):
+        for height in range(self.first, self.first + self._size):
             bucket = self.find(height)
             if bucket is not None:
                 yield height, bucket
@@ -82,11 +73,11 @@ class Ring:
 class NearTimers:
     """Timers of heights up to the ring's last, by height and by id; a due bucket waits beside the ring until empty."""
 
-    __slots__ = ("_died", "_due", "_expired_at", "_mortal", "_now", "_ring", "due_count", "entries")
+    __slots__ = ("_died", "_due", "_expired_at", "_mortal", "_now", "due_count", "entries", "ring")
 
     def __init__(self, calendar: CalendarParams, now: int) -> None:
         self._now = now
-        self._ring = Ring(calendar, now)
+        self.ring = Ring(calendar.ring_size, now)
         self._due = SortedDict()  # height to bucket
         self.due_count = 0
         self.entries: dict[bytes, Pending] = {}
@@ -101,7 +92,7 @@ class NearTimers:
     @property
     def heights(self) -> int:
         """How many heights have a bucket."""
-        return len(self._due) + len(self._ring)
+        return len(self._due) + len(self.ring)
 
     def add(self, timer: Pending) -> None:
         """Put a timer in. Complexity: O(log k) for the k timers of its height."""
@@ -112,7 +103,7 @@ class NearTimers:
             if is_due:
                 self._due[height] = bucket
             else:
-                self._ring.put(height, bucket)
+                self.ring.put(height, bucket)
         is_expired = timer.expires_at < max(height, self._now)
         bucket.add(timer, is_expired=is_expired)
         self.entries[timer.timer_id] = timer
@@ -137,7 +128,7 @@ class NearTimers:
             if height <= self._now:
                 del self._due[height]
             else:
-                self._ring.drop(height)
+                self.ring.take(height)
         return height
 
     def at(self, height: int) -> Iterator[tuple[int, bytes]]:
@@ -182,10 +173,6 @@ class NearTimers:
         lowest: int = self._due.peekitem(0)[0]
         return lowest
 
-    def first_to_come(self) -> int | None:
-        """Return the lowest height to come that has a timer here, or None. Complexity: O(1)."""
-        return self._ring.first_height()
-
     def advance(self, now: int) -> None:
         """Move the clock forward: heights up to ``now`` leave the ring, and what has expired is set apart.
 
@@ -199,18 +186,21 @@ class NearTimers:
             if bucket is not None:
                 self._died += bucket.bury(now)
                 self._watch(height, bucket)
-        for height, bucket in self._ring.take_through(now):
-            self._due[height] = bucket
-            self.due_count += len(bucket)
-            for _ in bucket.bury(now):
-                pass
-            self._watch(height, bucket)
+        while (first := self.ring.first_height()) is not None and first <= now:
+            bucket = self.ring.take(first)
+            if bucket is not None:  # Its bit has said so.
+                self._due[first] = bucket
+                self.due_count += len(bucket)
+                for _ in bucket.bury(now):
+                    pass
+                self._watch(first, bucket)
+        self.ring.first = now + 1
 
     def faults(self) -> Iterator[str]:
         """Yield a reason for each rule that is broken. Complexity: O(ring size + timers)."""
-        yield from self._ring.faults()
+        yield from self.ring.faults()
         held = 0
-        for height, bucket in chain(self._due.items(), self._ring.walk()):
+        for height, bucket in chain(self._due.items(), self.ring.walk()):
             held += len(bucket)
             if not bucket:
                 yield f"height {height} has an empty bucket; the last timer to leave must take the bucket with it"
@@ -234,7 +224,7 @@ class NearTimers:
             self._expired_at.add(height)
 
     def _bucket(self, height: int) -> Bucket | None:
-        return self._due.get(height) if height <= self._now else self._ring.find(height)
+        return self._due.get(height) if height <= self._now else self.ring.find(height)
 
 
 def _by_expiry(timer: Pending) -> tuple[int, int, int]:

@@ -7,8 +7,8 @@ other time, and it never belongs to two tiers.
 The overview's examples, with the geometry that they assume:
 
 >>> calendar = CalendarParams(ring_size=256, epoch_length=360, epoch_count=13)
->>> tier_of(1050, 1000, calendar).value, ring_slot(1050, calendar)
-('ring', 26)
+>>> tier_of(1050, 1000, calendar).value
+'ring'
 >>> tier_of(1500, 1000, calendar).value, epoch_of(1500, calendar), epoch_start(4, calendar)
 ('epoch', 4, 1440)
 >>> tier_of(1500, 1439, calendar).value, tier_of(1500, 1440, calendar).value
@@ -53,11 +53,6 @@ def epoch_of(height: int, calendar: CalendarParams) -> int:
 def epoch_start(epoch: int, calendar: CalendarParams) -> int:
     """Return the first height of an epoch."""
     return epoch * calendar.epoch_length
-
-
-def ring_slot(height: int, calendar: CalendarParams) -> int:
-    """Return the ring's bucket for a height: the height modulo the ring's size. Spec: CIP-1v3 §2.1."""
-    return height % calendar.ring_size
 
 
 def tier_of(height: int, now: int, calendar: CalendarParams) -> Tier:

@@ -232,7 +232,7 @@ class TimerQueue:
 
         Complexity: O(1); after cancels at the lowest height beyond the frontier, once O(log n + c) for c cancels.
         """
-        first = self._near.first_to_come()
+        first = self._near.ring.first_height()
         if first is not None:
             return first
         if self._far is None:

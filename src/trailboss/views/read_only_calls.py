@@ -42,7 +42,7 @@ def ask_actor(
         meter=meter,
     )
     printed = printed_views(outcome.printed, chain.height)
-    return Answer(outcome.return_value, outcome.error, meter.cycles_charged, meter.cells_charged, printed)
+    return Answer(outcome.return_value, outcome.error, *meter.charged(), printed)
 
 
 def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:

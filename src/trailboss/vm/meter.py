@@ -1,5 +1,9 @@
 """The two meters of a frame, cycles and cells. Exhaustion is sticky, and guest code cannot catch it."""
 
+from msgspec import Struct
+
+from trailboss.primitives.units import Cells, Cycles
+
 
 class OutOfGas(BaseException):
     """A meter passed its limit. A BaseException, so that a guest's ``except Exception`` does not see it.
@@ -8,16 +12,13 @@ class OutOfGas(BaseException):
     """
 
 
-class Meter:
+class Meter(Struct, eq=False):
     """Cycles and cells of one frame; what is used is above the limit once exhausted."""
 
-    __slots__ = ("cells_limit", "cells_used", "cycles_limit", "cycles_used")
-
-    def __init__(self, cycles_limit: int, cells_limit: int) -> None:
-        self.cycles_limit = cycles_limit
-        self.cells_limit = cells_limit
-        self.cycles_used = 0
-        self.cells_used = 0
+    cycles_limit: int
+    cells_limit: int
+    cycles_used: int = 0
+    cells_used: int = 0
 
     def charge_cycles(self, cycles: int) -> None:
         """Use cycles. `OutOfGas` if the limit is passed, now or earlier."""
@@ -31,15 +32,9 @@ class Meter:
         if self.cells_used > self.cells_limit or self.cycles_used > self.cycles_limit:
             raise OutOfGas
 
-    @property
-    def cycles_charged(self) -> int:
-        """Cycles to pay for; once exhausted the limit, not what the code that passed it would have used."""
-        return min(self.cycles_used, self.cycles_limit)
-
-    @property
-    def cells_charged(self) -> int:
-        """Cells to pay for; once exhausted the limit."""
-        return min(self.cells_used, self.cells_limit)
+    def charged(self) -> tuple[Cycles, Cells]:
+        """Return what to pay for; once exhausted the limit, not what the code that passed it would have used."""
+        return Cycles(min(self.cycles_used, self.cycles_limit)), Cells(min(self.cells_used, self.cells_limit))
 
     @property
     def cycles_left(self) -> int:

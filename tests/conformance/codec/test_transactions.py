@@ -17,11 +17,11 @@ from trailboss.codec.wire import (
     encode_submission,
     encode_transaction,
     signing_hash,
-    signing_preimage,
 )
 from trailboss.crypto.signatures import GROUP_ORDER, address_of, sign
 from trailboss.model.transactions import Transaction, check_signature, sign_transaction
 from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.keccak import keccak256
 
 private_keys = st.integers(1, GROUP_ORDER - 1).map(lambda number: number.to_bytes(32, "big"))
 
@@ -36,7 +36,7 @@ def test_wire_bytes_equal_the_public_codecs_for_every_kind(kind: str, data: st.D
     theirs = cowboy_protocol.encode_transaction(text)
     assert encode_transaction(transaction) == theirs
     assert decode_transaction(theirs) == transaction
-    assert signing_preimage(transaction) == cowboy_protocol.signing_preimage(text)
+    assert signing_hash(transaction) == keccak256(cowboy_protocol.signing_preimage(text))
     assert signing_hash(transaction) == cowboy_protocol.signing_hash(text)
     submission = cowboy_protocol.encode_submission(text)
     assert encode_submission([transaction]) == submission

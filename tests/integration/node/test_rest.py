@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -477,8 +476,7 @@ def test_answer_is_of_a_newer_view_when_the_chain_went_back_behind_the_first(
     seen: list[ChainView] = []
     losses = 1
 
-    def lose(run: partial[Any]) -> Response:
-        call: Call = run.args[0]
+    def lose(_: object, call: Call, __: object) -> Response:
         seen.append(call.view)
         if len(seen) <= losses:
             raise ViewGoneError(5, 2)

@@ -41,7 +41,7 @@ def test_idle_blocks_are_kept_only_every_so_often(blocks: list[Block]) -> None:
     history = History(archive, INTERVAL_MS, blocks[0])
     many = months(3 * CHECKPOINT_BLOCKS, blocks[0])
     for block in many[1:1_500]:
-        history.append(block)
+        history.extend((block,))
     for start in range(1_500, len(many), 700):
         history.extend(many[start : start + 700])
     assert [block.height for block in archive.records(0)] == [0, 1_024, 2_048, 3_072]
@@ -116,7 +116,7 @@ def test_every_append_is_sealed_once_when_the_shelf_is_on_disk(blocks: list[Bloc
     """Idle blocks write no record, and are safe all the same."""
     table = RecordTable()
     history = History(DiskArchive(table, Path("chain")), INTERVAL_MS, blocks[0])
-    history.append(blocks[1])
+    history.extend((blocks[1],))
     history.extend(blocks[2:])
     assert (table.seals, list(table.rows)) == (3, [0])
 
@@ -127,7 +127,7 @@ def test_going_back_is_refused_when_the_store_has_not(blocks: list[Block]) -> No
     late = Chain(Genesis(chain_id=1, proposer=Address(b"\x09" * 20)))
     late.build(timestamp_ms=late.head.header.timestamp_ms)
     history = History(DiskArchive(table, Path("chain")), INTERVAL_MS, blocks[0])
-    history.append(late.head)
+    history.extend((late.head,))
     with pytest.raises(InvariantError, match="the store keeps the record of block 1 after going back to block 0"):
         history.truncate(0)
 

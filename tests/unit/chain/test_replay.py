@@ -153,7 +153,7 @@ def test_failure_names_the_fields_when_a_later_block_hides_the_state() -> None:
 
 def rewritten(chain: Chain, height: int, change: Callable[[Block], Block]) -> Chain:
     """Return the chain with one block of its history changed, as a damaged store would have it."""
-    archive = chain.blocks._archive
+    archive = chain.blocks.archive
     at = archive._heights.index(height)
     archive._records[at] = change(archive._records[at])
     return chain

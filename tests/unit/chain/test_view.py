@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trailboss.chain import Chain, ChainView
-from trailboss.chain.history import History
+from trailboss.chain.history import PublishedBlocks
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, StorageError, TrailbossError, ViewGoneError
 from trailboss.primitives.units import U64_MAX
@@ -96,7 +96,7 @@ def test_view_says_that_a_block_is_gone_when_the_list_gets_shorter_amid_a_search
         for _ in range(6):
             local.transfer(local.accounts[1], 1, sender=local.accounts[0])
         view = local.chain.publish()
-        archive = local.chain.blocks._archive
+        archive = local.chain.blocks.archive
         heights, records = archive._heights, archive._records
 
         class Shrinking(list[Block]):
@@ -117,7 +117,7 @@ def test_nothing_is_made_for_views_when_a_chain_never_publishes(
 ) -> None:
     """No point, no change, no sequence of blocks: a local chain works as it did before there were views."""
     made = []
-    for owner, name in ((Store, "view"), (History, "published"), (Chain, "publish")):
+    for owner, name in ((Store, "view"), (PublishedBlocks, "__init__"), (Chain, "publish")):
         monkeypatch.setattr(owner, name, lambda *_, name=name: made.append(name))
     with LocalChain(data_dir=tmp_path / "chain") as local:
         local.deploy(BEATS, sender=local.accounts[0], value=50 * CBY)

@@ -36,10 +36,10 @@ def test_unknown_mechanism_is_refused_when_it_is_asked_for() -> None:
 def test_lane_succeeds_the_first_mechanism_once_it_is_active() -> None:
     """Each keeps what it remembers: both are there from the beginning, and the same one answers every time."""
     mechanisms = Succession("fifo", load_params())
-    before, after = (mechanisms.at(kind) for kind in (MarketKind.NONE, MarketKind.LANE))
+    before, after = (mechanisms.by_market[kind] for kind in (MarketKind.NONE, MarketKind.LANE))
     assert (before.name, after.name) == ("fifo", "lane")
     assert before is mechanisms.first
-    assert mechanisms.at(MarketKind.LANE) is after
+    assert mechanisms.by_market[MarketKind.LANE] is after
 
 
 @pytest.mark.spec("L-30")
@@ -47,7 +47,7 @@ def test_lane_succeeds_itself_when_the_chain_started_with_it() -> None:
     """There is one index, and no second one that would not know what has joined."""
     mechanisms = Succession("lane", load_params())
     assert mechanisms.first.name == "lane"
-    assert mechanisms.at(MarketKind.LANE) is mechanisms.first
+    assert mechanisms.by_market[MarketKind.LANE] is mechanisms.first
 
 
 def test_succession_is_refused_when_its_first_mechanism_is_unknown() -> None:

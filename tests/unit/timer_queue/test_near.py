@@ -16,7 +16,7 @@ CALENDAR = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
 
 def first_height(near: NearTimers) -> int | None:
     """Return the lowest height that has a timer, due or to come."""
-    return near.first_to_come() if near.first_due() is None else near.first_due()
+    return near.ring.first_height() if near.first_due() is None else near.first_due()
 
 
 def near_with(*rows: tuple[int, int], now: int = 0) -> NearTimers:
@@ -77,7 +77,7 @@ def test_bucket_goes_when_its_last_timer_does(now: int) -> None:
 
 
 def _empty(near: NearTimers) -> None:
-    near._ring.put(7, Bucket())
+    near.ring.put(7, Bucket())
 
 
 def _forget(near: NearTimers) -> None:
@@ -89,7 +89,7 @@ def _invent(near: NearTimers) -> None:
 
 
 def _unmark(near: NearTimers) -> None:
-    near._ring._taken = 0
+    near.ring._taken = 0
 
 
 def _miscount(near: NearTimers) -> None:

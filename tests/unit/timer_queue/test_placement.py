@@ -4,7 +4,9 @@ import pytest
 
 from trailboss.params import CalendarParams, load_params
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.timer_queue.placement import Tier, check_calendar, epoch_of, epoch_start, ring_slot, tier_of
+from trailboss.timer_queue.bucket import Bucket
+from trailboss.timer_queue.near import Ring
+from trailboss.timer_queue.placement import Tier, check_calendar, epoch_of, epoch_start, tier_of
 
 OVERVIEW = CalendarParams(ring_size=256, epoch_length=360, epoch_count=13)
 """The geometry of the overview's examples; with 13 epochs ahead its block 45,000 is the one that migrates 50,000."""
@@ -14,7 +16,7 @@ OVERVIEW = CalendarParams(ring_size=256, epoch_length=360, epoch_count=13)
 def test_near_height_lies_in_bucket_26_when_the_ring_has_256_slots() -> None:
     """The overview: at block 1000, a timer for 1050 goes to ring bucket 1050 mod 256 = 26."""
     assert tier_of(1050, 1000, OVERVIEW) is Tier.RING
-    assert ring_slot(1050, OVERVIEW) == 26
+    assert 1050 % OVERVIEW.ring_size == 26
 
 
 @pytest.mark.spec("Q-07", "Q-02")
@@ -60,7 +62,11 @@ def test_ring_slots_are_unique_when_an_epoch_and_the_block_before_it_share_the_r
     """When the last block of an epoch begins, every height of the next one has a slot of its own, and so has itself."""
     calendar = load_params(preset).calendar
     heights = range(epoch_start(7, calendar) - 1, epoch_start(8, calendar))
-    assert len({ring_slot(height, calendar) for height in heights}) == calendar.epoch_length + 1
+    ring, buckets = Ring(calendar.ring_size, heights[0] - 1), {height: Bucket() for height in heights}
+    for height, bucket in buckets.items():
+        ring.put(height, bucket)
+    assert len(buckets) == len(ring) == calendar.epoch_length + 1
+    assert all(ring.find(height) is bucket for height, bucket in buckets.items())
 
 
 @pytest.mark.spec("Q-06")

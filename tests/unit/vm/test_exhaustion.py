@@ -221,7 +221,7 @@ def test_frame_ends_out_of_cycles_when_guest_code_tries_to_hold_on(world, name):
     assert outcome.error.slug == "out_of_cycles"
     assert (outcome.error.context["used"], outcome.error.context["limit"]) == (20_000, 20_000)
     assert outcome.error.what == "needs more than its limit of 20000 cycles, all of which are used"
-    assert (meter.cycles_charged, meter.cycles_left) == (20_000, 0)
+    assert (meter.charged()[0], meter.cycles_left) == (20_000, 0)
     assert outcome.return_value == b""
     assert world.events == []
 

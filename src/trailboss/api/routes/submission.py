@@ -144,8 +144,8 @@ async def submit_wait(
     if isinstance(verdicts, Response):
         return verdicts
     outcomes = await call.node.outcomes([each.hash for each in verdicts if each.is_waiting], timeout_ms)
-    if all(each.hash in outcomes for each in verdicts):
-        results = [_outcome(call, verdict, outcomes[verdict.hash]) for verdict in verdicts]
+    if all(each.hash in outcomes and outcomes[each.hash].block is not None for each in verdicts):
+        results = [outcome_answer(each.hash, outcomes[each.hash]) for each in verdicts]
     else:
         results = await asyncio.to_thread(_outcomes, call, verdicts, outcomes)
     pending = sum(each.status == WAITING for each in results)

@@ -11,9 +11,10 @@ from msgspec.structs import asdict
 from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
+from trailboss.chain.history import BlockSequence
 from trailboss.cli.errors import NotFound, Refused
 from trailboss.cli.remote.client import END, REORG, Client, octets_of, read, read_error
-from trailboss.cli.remote.view import RemoteBlocks, RemoteStore
+from trailboss.cli.remote.view import RemoteRecords, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
 from trailboss.execution.genesis import decode_genesis
@@ -45,7 +46,6 @@ class RemoteChain(ChainReader):
     """A node's chain at one height; each change moves on to a later height."""
 
     store: RemoteStore
-    blocks: RemoteBlocks
 
     def __init__(self, url: str) -> None:
         """Read the present chain of a node; raises `NotFound` if there is none, `Refused` if it refuses."""
@@ -65,7 +65,8 @@ class RemoteChain(ChainReader):
         self._mechanisms = Succession(self.genesis.mechanism, self.params)
         head = decode_block(octets_of(opened["head"]))
         self.store = RemoteStore(self._client, opened["view"], opened["height"], Hash32.parse(opened["state_root"]))
-        self.blocks = RemoteBlocks(self._client, opened["view"], head, self.params.governance.block_interval_ms)
+        records = RemoteRecords(self._client, opened["view"], head)
+        self.blocks = BlockSequence(records, self.params.governance.block_interval_ms, head)
 
     # Sending
 

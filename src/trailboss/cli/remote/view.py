@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Final
 
 from trailboss.chain.block_records import decode_block
-from trailboss.chain.history import BlockSequence
 from trailboss.cli.remote.client import Client, octets_of
 from trailboss.model.blocks import Block
 from trailboss.primitives.octets import Hash32
@@ -101,17 +100,6 @@ class RemoteRecords:
                 first = block.height + 1
             if not page["more"]:
                 return
-
-
-class RemoteBlocks(BlockSequence):
-    """The blocks of a node's chain in one view."""
-
-    __slots__ = ("head",)
-    head: Block
-
-    def __init__(self, client: Client, view: int, head: Block, interval_ms: int) -> None:
-        super().__init__(RemoteRecords(client, view, head), interval_ms)
-        self.head = head
 
 
 def _digits(octets: bytes) -> str:

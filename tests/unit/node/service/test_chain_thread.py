@@ -39,6 +39,7 @@ class Stage:
             self.index,
             NodeOptions(pace=pace),
             Clocks(lambda: self.now, lambda: 0),
+            on_step=self.announced.put,
             announce=self._announce,
             failed=self.failures.put,
         )
@@ -268,6 +269,7 @@ def test_stop_before_start_ends_nothing() -> None:
         world.index,
         NodeOptions(pace=MANUAL),
         Clocks(lambda: 0, lambda: 0),
+        on_step=lambda _: None,
         announce=lambda _: None,
         failed=lambda _: None,
     )

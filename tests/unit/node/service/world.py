@@ -15,7 +15,7 @@ from trailboss.model.blocks import Block
 from trailboss.model.transactions import Instruction, Transaction, Transfer
 from trailboss.node.block_builder import Builder, Clocks, Published
 from trailboss.node.options import BLOCK_TIME_MAX_MS, MANUAL, NodeOptions, Pace, Rhythm
-from trailboss.node.service import transaction_places
+from trailboss.node.service import included
 from trailboss.primitives.octets import Address, Hash32
 
 PATIENCE = 30
@@ -50,7 +50,7 @@ class Notes:
         for block in blocks:
             assert block.height == self.height + 1
             self.height = block.height
-            self.places |= {place.hash: place for place in transaction_places(block)}
+            self.places |= {each.hash: each.place for each in included(block) if each.place is not None}
         self.told.append(("apply", [block.height for block in blocks]))
 
     def revert(self, height: int) -> None:

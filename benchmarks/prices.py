@@ -250,8 +250,8 @@ def measured(engine: NativeEngine, prepared: str, repeated: str, size: int) -> t
         spent = time.process_time() - started
         error = outcome.error
         ended = "succeeded" if error is None else error.what if error.slug == "pvm_error" else error.slug
-        rate = spent * NANOSECONDS / max(meter.cycles_charged, 1)
-        os.write(writer, f"{rate}|{meter.cycles_charged}|{ended}".encode())
+        rate = spent * NANOSECONDS / max(meter.charged()[0], 1)
+        os.write(writer, f"{rate}|{meter.charged()[0]}|{ended}".encode())
         os._exit(0)
     os.close(writer)
     try:

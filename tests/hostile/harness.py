@@ -66,7 +66,7 @@ def run_program(engine: Engine, program: HostileProgram) -> Outcome:
     world.sources |= {bytes([place]) * 20: source for place, source in enumerate(program.others, 1)}
     meter = Meter(CYCLES, CELLS)
     outcome = world.run(program.source, program.handler, program.payload, meter=meter, read_only=program.read_only)
-    spent = {"cycles": meter.cycles_charged, "cells": meter.cells_charged, "calls": tuple(world.log)}
+    spent = {"cycles": meter.charged()[0], "cells": meter.charged()[1], "calls": tuple(world.log)}
     if outcome.error is not None:
         return _failed("failed", outcome.error, **spent)
     return Outcome("ok", returned=outcome.return_value, **spent)

@@ -24,8 +24,8 @@ class GuestMeter(meters.Meter):
         self._kept = 0
         self.cycles_limit, self.cells_limit, self.cells_used = cycles_limit, cells_limit, 0
 
-    @property
-    def cycles_used(self) -> int:  # type: ignore[misc]  # the stand-in for a Struct allows it
+    @property  # type: ignore[misc]  # the stand-in for a Struct allows it
+    def cycles_used(self) -> int:
         """Cycles used so far."""
         return _glue.glue_read(_USED) if self._is_running else self._kept
 

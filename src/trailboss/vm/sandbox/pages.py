@@ -13,6 +13,7 @@ import resource
 import struct
 import tempfile
 import threading
+import weakref
 from functools import cache
 from typing import Any, Final
 
@@ -89,14 +90,17 @@ class FirstState:
     def __init__(self, image: ImageFile, machine: Machine) -> None:
         """Take the present state of a machine."""
         self.image = image
-        self._own: dict[int, bytes] = {}  # the pages that differ, by where they begin
+        self._own: dict[int, int] = {}  # where the pages that differ lie in the file, by where they begin
         self._runs: list[PageRun] = []
         at = 0
         for start, end in _differences(image, machine):
             self._runs.append(PageRun(start, end - start, at))
-            self._own |= {page: machine.read(page, PAGE) for page in range(start, end, PAGE)}
+            self._own |= {page: at + page - start for page in range(start, end, PAGE)}
             at += end - start
-        self.descriptor = anonymous_file("actor", b"".join(self._own.values()))
+        own = b"".join([machine.read(run.start, run.size) for run in self._runs])
+        self.descriptor = anonymous_file("actor", own)
+        # Whoever holds this state may map the file, so it is released with the last of them.
+        weakref.finalize(self, os.close, self.descriptor).atexit = False
 
     def map_into(self, machine: Machine) -> None:
         """Make a machine's memory this state, whatever it holds."""
@@ -108,11 +112,9 @@ class FirstState:
         """Return the bytes of this state from ``start`` to ``end``, both at the border of a page."""
         own, image = self._own, self.image.octets
         pages = range(start, end, PAGE)
-        return b"".join([own[page] if page in own else image[page : page + PAGE] for page in pages])
-
-    def close(self) -> None:
-        """Release the file; machines that map it keep it."""
-        os.close(self.descriptor)
+        return b"".join(
+            [os.pread(self.descriptor, PAGE, own[page]) if page in own else image[page : page + PAGE] for page in pages]
+        )
 
 
 class Restorer:

@@ -1,6 +1,7 @@
 """Frames in the sandbox: what they cost, how they end, and that nothing of one remains for the next."""
 
 import hashlib
+import os
 from threading import Thread
 
 import pytest
@@ -96,6 +97,21 @@ def test_frame_costs_the_same_fuel_each_time(runtime):
         return used
 
     assert len({on_stage(fuel_of_a_frame) for _ in range(5)}) == 1
+
+
+def test_no_file_remains_of_an_actor_that_is_no_longer_kept(runtime, world, monkeypatch):
+    """Each actor and each machine has a file; what is dropped closes its own."""
+    monkeypatch.setattr("trailboss.vm.sandbox.runtime.ACTORS_KEPT", 2)
+    monkeypatch.setattr("trailboss.vm.sandbox.runtime.MACHINES_KEPT", 1)
+
+    def files_after(number):
+        for place in range(number):
+            outcome, _ = world.call(f"{COUNTER}# {number} {place}\n", "go")
+            assert outcome.error is None
+        return len(os.listdir("/proc/self/fd"))
+
+    few = files_after(3)
+    assert files_after(9) <= few
 
 
 def test_memory_is_mapped_again_when_the_kernel_lists_no_pages(runtime, world, monkeypatch):

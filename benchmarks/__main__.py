@@ -21,6 +21,7 @@ from benchmarks import (
     lane,
     lane_blocks,
     node,
+    phases,
     queue,
     scale,
     startup,
@@ -52,6 +53,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "startup": startup.run,
     "codec": codec.run,
     "frames": frames.run,
+    "phases": phases.run,
 }
 """Each takes the number of rounds and whether to measure the sizes that take minutes to build."""
 

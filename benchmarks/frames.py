@@ -1,6 +1,7 @@
-"""Actor programs on the native engine: a frame alone, and a fire with everything around it."""
+"""Actor programs on both engines: a frame alone, and a fire with everything around it."""
 
 from collections.abc import Callable
+from time import process_time
 from typing import Any
 
 from cowboy_sdk import timer
@@ -21,8 +22,9 @@ from trailboss.params import load_params
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Cells, Cycles, Price
 from trailboss.state.overlay import Overlay
+from trailboss.vm.engines import new_engine
 from trailboss.vm.meter import Meter
-from trailboss.vm.native import NativeEngine
+from trailboss.vm.sandbox.cache import is_built, released_digest
 
 ACTORS = 100
 FIRES = 200
@@ -64,16 +66,35 @@ class Clock:
 def run(rounds: int, large: bool) -> Report:
     """Measure; there is no larger size."""
     del large
-    report = Report("Programs on the native engine: read a slot, write it, schedule a timer", "one frame, or one fire")
+    report = Report("Programs: read a slot, write it, schedule a timer", "one frame, or one fire")
     cases = [
-        Case(name="frame, functions", sample=_frame(RAW), seconds_max=150e-6),
-        Case(name="frame, class", sample=_frame(CLASS)),
-        Case(name="frame, SDK Clock", sample=_frame(CLOCK)),
+        Case(name="frame, functions", sample=frame_sample(RAW), seconds_max=150e-6),
+        Case(name="frame, class", sample=frame_sample(CLASS)),
+        Case(name="frame, SDK Clock", sample=frame_sample(CLOCK)),
         Case(name="fire, functions", sample=_fire(RAW)),
         Case(name="fire, SDK Clock", sample=_fire(CLOCK)),
         Case(name="SimulatedChain, fire, SDK Clock", sample=_peer(), beside="fire, SDK Clock"),
     ]
+    if is_built():
+        image = released_digest()
+        cases += [
+            Case(
+                name="sandbox: frame, functions",
+                sample=frame_sample(RAW, image),
+                beside="frame, functions",
+                seconds_max=200e-6,
+            ),
+            Case(
+                name="sandbox: frame, SDK Clock",
+                sample=frame_sample(CLOCK, image),
+                beside="frame, SDK Clock",
+                seconds_max=400e-6,
+            ),
+            Case(name="sandbox: fire, functions", sample=_fire(RAW, image), beside="fire, functions"),
+            Case(name="sandbox: fire, SDK Clock", sample=_fire(CLOCK, image), beside="fire, SDK Clock"),
+        ]
     measure(report, cases, rounds)
+    report.notes += [] if is_built() else ["The sandbox is not built: run make sandbox."]
     report.notes += [
         f"fire: a block with {FIRES} due timers of {ACTORS} actors, all of it. The module runs afresh in every frame.",
         "SimulatedChain keeps one actor object alive; no fees, no metering, no events, no root, no revert.",
@@ -81,12 +102,16 @@ def run(rounds: int, large: bool) -> Report:
     return report
 
 
-def _world(source: str) -> World:
-    return World(senders=1, actors=ACTORS, engine=NativeEngine(load_params("mainnet", {})), source=source)
+def _world(source: str, image: bytes) -> World:
+    return World(senders=1, actors=ACTORS, engine=new_engine(load_params("mainnet", {}), image), source=source)
 
 
-def _frame(source: str) -> Callable[[], float]:
-    world = _world(source)
+def frame_sample(source: str, image: bytes = b"", each: Callable[[float], None] | None = None) -> Callable[[], float]:
+    """Return a sample of `FRAMES` frames on the native engine, or in a sandbox's image.
+
+    ``each`` gets the seconds of CPU of every frame. Each sample begins with the same state.
+    """
+    world = _world(source, image)
     world.plant([])
     chain, actor = world.chain, world.actors[0]
     envelope = Envelope(
@@ -115,17 +140,20 @@ def _frame(source: str) -> Callable[[], float]:
         def frames() -> None:
             for _ in range(FRAMES):
                 meter = Meter(CYCLES, CELLS)
+                began = process_time()
                 outcome = run_handler(Scope(session, envelope), actor, HANDLER, b"", sender=actor, meter=meter)
                 if outcome.error is not None:
                     raise AssertionError(f"a frame was to succeed: {outcome.error}")
+                if each is not None:
+                    each(process_time() - began)
 
         return timed(frames, FRAMES)
 
     return sample
 
 
-def _fire(source: str) -> Callable[[], float]:
-    world = _world(source)
+def _fire(source: str, image: bytes = b"") -> Callable[[], float]:
+    world = _world(source, image)
     chain = world.chain
     world.plant([chain.height + 2] * FIRES, HANDLER, CYCLES)
 

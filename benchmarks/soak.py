@@ -122,30 +122,30 @@ class Soaked(Struct):
             code = f"{source.replace('PERIOD = 5', f'PERIOD = {period}')}\n# {nonce}\n"
             deployment, address = draft_deployment(owner.address, code.encode(), b"")
             wanted: tuple[Instruction, ...] = deployment, FundActor(address, PURSE // CLOCKS)
-            signed = [_sign(each, owner, nonce + at) for at, each in enumerate(wanted)]
-            async with self._connected() as connection:
+            signed = [sign(each, owner, nonce + at) for at, each in enumerate(wanted)]
+            async with self.connected() as connection:
                 answer = json.loads(await connection.ask(post("/submit_wait", encode_submission(signed))))
             assert answer["status"] == "included", answer
 
     async def transfer(self) -> None:
         """Send money, three times a second."""
         sender, receiver = (development_account(account_name(index)) for index in (1, 2))
-        async with self._connected() as connection:
+        async with self.connected() as connection:
             for nonce in count():
-                signed = _sign(Transfer(receiver.address, 1), sender, nonce)
+                signed = sign(Transfer(receiver.address, 1), sender, nonce)
                 await connection.ask(post("/submit", encode_submission([signed])))
                 self.answers += 1
                 await asyncio.sleep(TRANSFER_SECONDS)
 
     async def listen(self) -> None:
         """Read all that the node tells."""
-        async with self._connected() as connection:
+        async with self.connected() as connection:
             async for line in connection.listen("/events"):
                 assert not line.startswith(b"event: end"), "the stream has ended"
 
     async def poll(self) -> None:
         """Ask for one thing after the other."""
-        async with self._connected() as connection:
+        async with self.connected() as connection:
             for path in cycle(PATHS):
                 await connection.ask(get(path))
                 self.answers += 1
@@ -165,21 +165,21 @@ class Soaked(Struct):
 
     async def sample(self, seconds: float) -> Sample:
         """Look at the node."""
-        async with self._connected() as connection:
+        async with self.connected() as connection:
             metrics = (await connection.ask(get("/metrics"))).decode()
         status = Path(f"/proc/{self.pid}/status").read_text()
         blocks, in_time = (
-            _number(rf"trailboss_block_late_seconds_{name}", metrics)
+            number_of(rf"trailboss_block_late_seconds_{name}", metrics)
             for name in ("count", rf'bucket{{le="{LATE_SECONDS}"}}')
         )
         self.samples.append(
             Sample(
                 seconds=seconds,
-                height=_number("trailboss_height", metrics),
-                fires=_number(r'trailboss_fires_total{status="ok"}', metrics),
-                private=_number("RssAnon:", status) * KIB,
-                mapped=_number("RssFile:", status) * KIB,
-                lent=_number("trailboss_views_lent", metrics),
+                height=number_of("trailboss_height", metrics),
+                fires=number_of(r'trailboss_fires_total{status="ok"}', metrics),
+                private=number_of("RssAnon:", status) * KIB,
+                mapped=number_of("RssFile:", status) * KIB,
+                lent=number_of("trailboss_views_lent", metrics),
                 late=blocks - in_time,
             )
         )
@@ -191,7 +191,8 @@ class Soaked(Struct):
         return (end.private - begin.private) / max(end.fires - begin.fires, 1)
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Connection]:
+    async def connected(self) -> AsyncIterator[Connection]:
+        """Lend a connection to it."""
         connection = await Connection.open(self.port)
         try:
             yield connection
@@ -199,17 +200,21 @@ class Soaked(Struct):
             connection.close()
 
 
-def _number(name: str, text: str) -> int:
+def number_of(name: str, text: str) -> int:
+    """Return the value of a metric, or of a line of a status file; ``name`` is a pattern."""
     found = re.search(rf"^{name}\s+(\S+)", text, re.MULTILINE)
     return 0 if found is None else int(float(found[1]))
 
 
-def _sign(instruction: Instruction, account: DevelopmentAccount, nonce: int) -> Transaction:
+def sign(
+    instruction: Instruction, account: DevelopmentAccount, nonce: int, cycles_limit: int = CYCLES_LIMIT
+) -> Transaction:
+    """Return a signed transaction that offers `PRICE`."""
     transaction = Transaction(
         chain_id=development_genesis().chain_id,
         nonce=nonce,
         instruction=instruction,
-        cycles_limit=CYCLES_LIMIT,
+        cycles_limit=cycles_limit,
         cells_limit=CELLS_LIMIT,
         max_fee_per_cycle=PRICE,
         max_fee_per_cell=PRICE,
@@ -218,7 +223,8 @@ def _sign(instruction: Instruction, account: DevelopmentAccount, nonce: int) -> 
 
 
 @asynccontextmanager
-async def _running(name: str, *options: str) -> AsyncIterator[Soaked]:
+async def running(name: str, *options: str) -> AsyncIterator[Soaked]:
+    """Run ``trailboss dev`` in a process of its own."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("COWBOY", "TRAILBOSS"))}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "trailboss", "dev", "--port", "0", "--json", *options),
@@ -244,11 +250,11 @@ async def soak(minutes: float, block_time: str, tell: Callable[[str], None]) -> 
         block_time: From a block to the next, as the node takes it.
         tell: Gets a line of the table for each look at a node.
     """
-    async with AsyncExitStack() as running:
-        directory = running.enter_context(temporary_directory())
+    async with AsyncExitStack() as stack:
+        directory = stack.enter_context(temporary_directory())
         places = {"in a directory": ("--chain", f"{directory}/chain"), "by default": ()}
         nodes = [
-            await running.enter_async_context(_running(name, "--block-time", block_time, *options))
+            await stack.enter_async_context(running(name, "--block-time", block_time, *options))
             for name, options in places.items()
         ]
         await asyncio.gather(*(node.deploy() for node in nodes))

@@ -1,6 +1,7 @@
 """The form of a hostile program: plain data, so that any engine can be given it."""
 
 from textwrap import dedent, indent
+from typing import Any
 
 from msgspec import Struct
 
@@ -27,12 +28,12 @@ class HostileProgram(Struct, frozen=True):
     others: tuple[str, ...] = ()
 
 
-def module(name: str, reason: str, source: str, **more: object) -> HostileProgram:
+def module(name: str, reason: str, source: str, **more: Any) -> HostileProgram:
     """Return a program from its whole source."""
     return HostileProgram(name, reason, dedent(source).lstrip("\n"), **more)
 
 
-def body(name: str, reason: str, lines: str, imports: str = "", **more: object) -> HostileProgram:
+def body(name: str, reason: str, lines: str, imports: str = "", **more: Any) -> HostileProgram:
     """Return a program from the body of its handler ``go``, after some imports."""
     preamble = f"import {imports}\n\n\n" if imports else ""
     text = indent(dedent(lines).strip("\n"), "    ")

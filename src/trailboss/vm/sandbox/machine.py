@@ -32,7 +32,7 @@ class Machine:
     def __init__(self, compiler: wasmtime.Compiler, module: int) -> None:
         self.serve: Callable[[bytes], bytes] = _refuse
         self._library = lib = compiler.library
-        self._callback = wasmtime.Callback(self._on_call)
+        self._callback: Any = wasmtime.Callback(self._on_call)
         self._store = lib.wasmtime_store_new(compiler.engine, None, None)
         self._context = lib.wasmtime_store_context(self._store)
         linker = compiler.linker("host", "call", self._callback)
@@ -116,6 +116,9 @@ class Machine:
         if self._store:
             self._library.wasmtime_store_delete(self._store)
             self._store = None
+            # The circle through the callback would keep the last frame, with its actor, until Python looks for circles.
+            self._callback = None
+            self.serve = _refuse
 
     def _enter(self, function: Any, values: int) -> int:
         self._failure = None

@@ -13,6 +13,7 @@ import resource
 import struct
 import tempfile
 import threading
+import weakref
 from functools import cache
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ _REGIONS_MAX: Final = 1_024  # regions that one call lists
 _REGION_NUMBERS: Final = 3
 _REGION: Final = struct.Struct(f"<{_REGION_NUMBERS}Q")  # struct page_region
 _ARGUMENT: Final = struct.Struct("<12Q")  # struct pm_scan_arg
+_ARGUMENT_ZEROS: Final = 11
 _WALK_END: Final = 4  # its field that says where the list ends
 _VECTOR_BYTES: Final = 16  # struct iovec
 _MAP_PRIVATE: Final = mmap.MAP_PRIVATE
@@ -89,14 +91,17 @@ class FirstState:
     def __init__(self, image: ImageFile, machine: Machine) -> None:
         """Take the present state of a machine."""
         self.image = image
-        self._own: dict[int, bytes] = {}  # the pages that differ, by where they begin
+        self._own: dict[int, int] = {}  # where the pages that differ lie in the file, by where they begin
         self._runs: list[PageRun] = []
         at = 0
         for start, end in _differences(image, machine):
             self._runs.append(PageRun(start, end - start, at))
-            self._own |= {page: machine.read(page, PAGE) for page in range(start, end, PAGE)}
+            self._own |= {page: at + page - start for page in range(start, end, PAGE)}
             at += end - start
-        self.descriptor = anonymous_file("actor", b"".join(self._own.values()))
+        own = b"".join([machine.read(run.start, run.size) for run in self._runs])
+        self.descriptor = anonymous_file("actor", own)
+        # Whoever holds this state may map the file, so it is released with the last of them.
+        weakref.finalize(self, os.close, self.descriptor).atexit = False
 
     def map_into(self, machine: Machine) -> None:
         """Make a machine's memory this state, whatever it holds."""
@@ -108,11 +113,9 @@ class FirstState:
         """Return the bytes of this state from ``start`` to ``end``, both at the border of a page."""
         own, image = self._own, self.image.octets
         pages = range(start, end, PAGE)
-        return b"".join([own[page] if page in own else image[page : page + PAGE] for page in pages])
-
-    def close(self) -> None:
-        """Release the file; machines that map it keep it."""
-        os.close(self.descriptor)
+        return b"".join(
+            [os.pread(self.descriptor, PAGE, own[page]) if page in own else image[page : page + PAGE] for page in pages]
+        )
 
 
 class Restorer:
@@ -125,8 +128,7 @@ class Restorer:
         self._vectors: Any = None  # where the copies lie, for ``preadv``
         self._count = self._total = 0
         self._faults: tuple[int, int] | None = None
-        descriptor = page_map()
-        self._scan = None if descriptor is None else Scan(descriptor)
+        self._scan = None if page_map() is None else Scan()
         self._content = -1
         first.map_into(machine)
 
@@ -189,20 +191,21 @@ class Restorer:
 class Scan:
     """Lists the pages between two addresses that are copies."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self) -> None:
         self._regions = (ctypes.c_uint64 * (_REGION_NUMBERS * _REGIONS_MAX))()
         self._argument = bytearray(_ARGUMENT.size)
 
     def regions(self, start: int, end: int) -> bytes:
         """Return the regions as the kernel lists them: first address, end, category."""
+        descriptor = page_map()
+        assert descriptor is not None
         found: list[bytes] = []
         while start < end:
             _ARGUMENT.pack_into(
                 self._argument, 0, _ARGUMENT.size, 0, start, end, 0, ctypes.addressof(self._regions), _REGIONS_MAX, 0,
                 _IS_FILE, _IS_FILE, _IS_PRESENT | _IS_SWAPPED, _IS_FILE | _IS_PRESENT,
             )  # fmt: skip
-            count = fcntl.ioctl(self._descriptor, _SCAN, self._argument)
+            count = fcntl.ioctl(descriptor, _SCAN, self._argument)
             found.append(ctypes.string_at(self._regions, _REGION.size * count))
             start = _ARGUMENT.unpack_from(self._argument)[_WALK_END]
         return b"".join(found)
@@ -211,11 +214,11 @@ class Scan:
 @cache
 def page_map() -> int | None:
     """Return the descriptor of the process's page map, if the kernel lists the copies of a private mapping."""
+    # A page map stays that of the process which opened it, so a process that was forked opens its own.
+    os.register_at_fork(after_in_child=page_map.cache_clear)
     try:
         descriptor = os.open("/proc/self/pagemap", os.O_RDONLY)
-        probe = mmap.mmap(-1, PAGE)
-        start = ctypes.addressof(ctypes.c_char.from_buffer(probe))
-        Scan(descriptor).regions(start, start + PAGE)
+        fcntl.ioctl(descriptor, _SCAN, bytearray(_ARGUMENT.pack(_ARGUMENT.size, *[0] * _ARGUMENT_ZEROS)))
     except OSError:
         return None
     return descriptor
@@ -235,10 +238,9 @@ def joined(regions: bytes) -> list[tuple[int, int]]:
 
 def _differences(image: ImageFile, machine: Machine) -> list[tuple[int, int]]:
     """Return the spans of a machine's pages that differ from the image."""
-    descriptor = page_map()
     changed = [(0, image.size)]
-    if descriptor is not None:
-        regions = Scan(descriptor).regions(machine.address, machine.address + image.size)
+    if page_map() is not None:
+        regions = Scan().regions(machine.address, machine.address + image.size)
         changed = [(start - machine.address, end - machine.address) for start, end in joined(regions)]
     spans: list[tuple[int, int]] = []
     for start in (page for first, end in changed for page in range(first, end, PAGE)):

@@ -133,16 +133,18 @@ class Runtime:
     def _compiled(self, source: str, code_hash: bytes, params: ChainParams) -> bytes:
         request = (COMPILE, source, code_hash, limits_of(params))
         try:
-            (octets,) = self._ask_once((*request, True), ModuleCalls(params))
+            (octets,) = self._ask_once((*request, True), ModuleCalls(params), fuel=MODULE_FUEL)
         except Rejection:
             # The run of its module can end the guest; the compilation alone cannot, but by its size.
             (octets,) = self._ask_once((*request, False))
         return octets  # type: ignore[no-any-return]  # a value of the guest's
 
-    def _ask_once(self, request: tuple[object, ...], calls: "ModuleCalls | None" = None) -> tuple[Any, ...]:
+    def _ask_once(
+        self, request: tuple[object, ...], calls: "ModuleCalls | None" = None, fuel: int = COMPILE_FUEL
+    ) -> tuple[Any, ...]:
         """Ask a guest of its own."""
         machine = self._image_machine()
-        machine.set_fuel(COMPILE_FUEL)
+        machine.set_fuel(fuel)
         if calls is not None:
             machine.serve = calls.serve
         try:

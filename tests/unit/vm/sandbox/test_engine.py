@@ -1,6 +1,6 @@
 """Frames in the sandbox: what they cost, how they end, and that nothing of one remains for the next."""
 
-import hashlib
+import os
 from threading import Thread
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from tests.golden.world import ACTOR, World, WorldHost
 from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError, InvariantError, Rejection
+from trailboss.primitives.keccak import keccak256
 from trailboss.vm.engine import CallSite, Frame
 from trailboss.vm.engines import new_engine
 from trailboss.vm.guest_api import HOST_CALLS
@@ -57,7 +58,7 @@ def grow(p):
 
 def actor_of(runtime, source=COUNTER):
     params = load_params("mainnet")
-    return on_stage(lambda: runtime.actor(source, hashlib.sha256(source.encode()).digest(), params))
+    return on_stage(lambda: runtime.actor(source, keccak256(source.encode()), params))
 
 
 def test_frame_costs_what_it_costs_natively(world):
@@ -96,6 +97,38 @@ def test_frame_costs_the_same_fuel_each_time(runtime):
         return used
 
     assert len({on_stage(fuel_of_a_frame) for _ in range(5)}) == 1
+
+
+def test_no_file_remains_of_an_actor_that_is_no_longer_kept(runtime, world, monkeypatch):
+    """Each actor and each machine has a file; what is dropped closes its own."""
+    monkeypatch.setattr("trailboss.vm.sandbox.runtime.ACTORS_KEPT", 2)
+    monkeypatch.setattr("trailboss.vm.sandbox.runtime.MACHINES_KEPT", 1)
+
+    def files_after(number):
+        for place in range(number):
+            outcome, _ = world.call(f"{COUNTER}# {number} {place}\n", "go")
+            assert outcome.error is None
+        return len(os.listdir("/proc/self/fd"))
+
+    few = files_after(3)
+    assert files_after(9) <= few
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_frame_begins_with_the_first_state_in_a_process_that_was_forked(runtime, world):
+    """The page map that a process opens is its own; its child must not read it for its own."""
+    actor = actor_of(runtime)
+    world.call(COUNTER, "go")
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            world.call(COUNTER, "fill")
+            machine = runtime.take_machine(actor).machine
+            status = 0 if machine.read(0, machine.size) == actor.first.content(0, machine.size) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_memory_is_mapped_again_when_the_kernel_lists_no_pages(runtime, world, monkeypatch):

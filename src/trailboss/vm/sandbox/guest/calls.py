@@ -85,7 +85,7 @@ def remote_call(number: int, name: str) -> HostCall:
     def call(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
         meter = site.meter
         arguments = tuple([plain(each, takes_list=takes_list) for each in positional])
-        names = {each: plain(value, takes_list=takes_list) for each, value in named.items()}
+        names = {str.__str__(each): plain(value, takes_list=takes_list) for each, value in named.items()}
         request = pack((number, arguments, names, meter.cycles_used))
         status, value, meter.cycles_used, meter.cells_used = marshal.loads(_glue.host_call(request))
         if status == ANSWERED:

@@ -5,6 +5,7 @@ say of events and prices to what a chain does.
 """
 
 import inspect
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,6 +40,7 @@ from trailboss.model import events
 from trailboss.params import ChainParams, load_params, records
 from trailboss.params.loader import PRESETS, SUBJECTS
 from trailboss.primitives.errors import RejectionReason
+from trailboss.vm.engines import EngineName
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
 from trailboss.vm.rules import ACTOR_MODULES
 from trailboss.vm.sandbox import cache
@@ -220,6 +222,8 @@ def write_image() -> None:
 def main() -> None:
     """Rewrite the image's digest, every page, the pictures, the README and the sessions."""
     write_image()
+    # What the pages show of new chains does not depend on what this machine has.
+    os.environ["TRAILBOSS_VM"] = EngineName.NATIVE
     folder = ROOT / "docs/reference"
     folder.mkdir(exist_ok=True)
     for name, page in PAGES.items():

@@ -115,11 +115,6 @@ def node(
 
     Example: trailboss node --chain play --auto
     """
-    if stated_image(directory):
-        build_if_missing()
-    elif not node_options.is_loopback(serving.host):
-        what = f"the chain in {directory} runs actors in this process, where any of them can stop the node"
-        raise Mistake(what, f"listen on {node_options.HOST}, or start a chain with: trailboss init --vm sandbox")
     _run(run, pacing, serving, directory=directory, development=False)
 
 
@@ -148,6 +143,8 @@ def _run(run: Invocation, pacing: Pacing, serving: Serving, **chain: Any) -> Non
         from trailboss.node.logs import configure_logs  # noqa: PLC0415
         from trailboss.server import run_node  # noqa: PLC0415
 
+        if options.directory is not None and not options.development:
+            _check_engine(options.directory, options)
         configure_logs(serving.log)
         status = run_node(options, begin)
     except ModuleNotFoundError as error:
@@ -158,6 +155,15 @@ def _run(run: Invocation, pacing: Pacing, serving: Serving, **chain: Any) -> Non
         gc.enable()
     if status:
         raise typer.Exit(status)
+
+
+def _check_engine(directory: Path, options: NodeOptions) -> None:
+    """Build the sandbox for a chain that runs it. `Mistake` if strangers would reach a chain that does not."""
+    if stated_image(directory):
+        build_if_missing()
+    elif not options.is_loopback:
+        what = f"the chain in {directory} runs actors in this process, where any of them can stop the node"
+        raise Mistake(what, f"listen on {node_options.HOST}, or start a chain with: trailboss init --vm sandbox")
 
 
 def parse_block_time(text: str) -> int:

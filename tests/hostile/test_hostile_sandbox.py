@@ -32,22 +32,17 @@ FILES_MAX: Final = 64  # beside one for each actor and each machine that is kept
 SAMPLE: Final = 60
 _GROUPS: Final = {
     "fuel decides: this work in C is more than its price": """
-        address-lengths bytes-find-periodic chain-of-chains-freed class-bases constant-fold-tower emit-names
-        getrecursion-eq int-of-text list-long nested-list-repr pow-modular-negative print-forever re-nested-groups
-        sum-of-lists
+        bytes-join class-bases emit-forever format-fields join-amplified print-forever re-nested-groups
     """,
-    "a guest's memory and stack are smaller than the machine's": """
-        argument-huge-bytes comprehension-nested constant-fold-shift constant-fold-text list-of-lists message-long
-        str-of-error-long
-    """,
+    "a guest's memory and stack are smaller than the machine's": "argument-huge-bytes comprehension-nested",
     "a request to the chain has bounds of its own": "argument-huge-int argument-many call-keyword-subclass",
     "sizes and not-a-numbers are those of a processor of 32 bits": """
-        decimal-limits float-nan-bits memoryview-native random-shuffle-own struct-native
+        decimal-limits decimal-scale float-nan-bits memoryview-native random-shuffle-own struct-native struct-pad
     """,
     "the guest's library is Python 3.14's": """
-        builtin-doc encoding-new-letters enum-contains exit-by-partial float-sum init-subclass-hook
-        json-codec-deep metaclass-prepare methods-of-types model-field-dunder re-error-name typing-repr
-        unicode-casefold unicode-name unicode-printable
+        builtin-doc encoding-new-letters enum-contains enum-functional init-subclass-hook json-codec-deep
+        metaclass-prepare methods-of-types model-field-dunder re-error-name typing-repr unicode-casefold unicode-name
+        unicode-printable
     """,
 }
 ENGINE_DIFFERENCES: Final = {name: reason for reason, names in _GROUPS.items() for name in names.split()}

@@ -24,7 +24,9 @@ HEARTBEAT = ACTORS / "heartbeat.py"
 @contextmanager
 def running_node(*options: str) -> Iterator[str]:
     """Run a node that builds a block when a transaction comes, and return its URL."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("COWBOY", "TRAILBOSS_CHAIN"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("COWBOY", "TRAILBOSS_CHAIN"))
+    }
     arguments = ("dev", "--port", 0, "--no-explorer", "--json", *options)
     with program(*arguments, stderr=subprocess.DEVNULL, env=environment) as process:
         try:

@@ -16,15 +16,15 @@ from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees import Prices
 from trailboss.mechanisms.base import Follower
+from trailboss.metering.meter import Meter
 from trailboss.model.blocks import Origin
 from trailboss.model.configs import MarketKind
 from trailboss.params import load_params
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Cells, Cycles, Price
+from trailboss.sandbox.cache import is_built, released_digest
+from trailboss.sandbox.engines import new_engine
 from trailboss.state.overlay import Overlay
-from trailboss.vm.engines import new_engine
-from trailboss.vm.meter import Meter
-from trailboss.vm.sandbox.cache import is_built, released_digest
 
 ACTORS = 100
 FIRES = 200

@@ -18,9 +18,9 @@ from unittest.mock import patch
 
 from benchmarks.frames import CLOCK, FRAMES, RAW, frame_sample
 from benchmarks.soak import KIB, MEGABYTE, number_of
+from trailboss.sandbox.cache import is_built, released_digest
+from trailboss.sandbox.engine import FrameRun
 from trailboss.vm.engine import FrameOutcome
-from trailboss.vm.sandbox.cache import is_built, released_digest
-from trailboss.vm.sandbox.engine import FrameRun
 
 SAMPLES: Final = 10
 GROWTH_MAX: Final = 8 * MEGABYTE

@@ -14,16 +14,16 @@ from unittest.mock import patch
 
 from benchmarks.frames import CELLS, CLOCK, CYCLES, FRAMES, RAW, frame_sample
 from benchmarks.measure import Figure, Report, calibrate, percentile
+from trailboss.metering.meter import Meter
 from trailboss.params import load_params
 from trailboss.primitives.keccak import keccak256
+from trailboss.sandbox.cache import is_built, load_runtime, released_digest
+from trailboss.sandbox.engine import FrameRun, SandboxEngine
+from trailboss.sandbox.machine import Machine
+from trailboss.sandbox.pages import Restorer
 from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.host import Host
-from trailboss.vm.meter import Meter
 from trailboss.vm.native import NativeEngine
-from trailboss.vm.sandbox.cache import is_built, load_runtime, released_digest
-from trailboss.vm.sandbox.engine import FrameRun, SandboxEngine
-from trailboss.vm.sandbox.machine import Machine
-from trailboss.vm.sandbox.pages import Restorer
 
 PROGRAMS: Final = {"functions": RAW, "SDK Clock": CLOCK}
 BUDGETS: Final = {"functions": 200.0, "SDK Clock": 400.0}

@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterator
 from typing import Final, cast
 
+from trailboss.metering.meter import Meter
 from trailboss.params import load_params
 from trailboss.primitives.keccak import keccak256
 from trailboss.vm.engine import Frame
 from trailboss.vm.host import Host
-from trailboss.vm.meter import Meter
 from trailboss.vm.native import NativeEngine
 
 CYCLES: Final = 550_000  # a fire's most

@@ -12,6 +12,7 @@ from trailboss.crypto.signatures import address_of
 from trailboss.execution.block import Applied, seal_block
 from trailboss.execution.genesis import Genesis, encode_genesis
 from trailboss.governance.rules import SCHEDULER_KEY
+from trailboss.metering.meter import Meter
 from trailboss.model.actors import Account, decode_account, encode_account
 from trailboss.model.configs import SchedulerTotals, encode_record
 from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer, TimerRequest, encode_timer, timer_id
@@ -22,7 +23,6 @@ from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSetting
 from trailboss.state.keys import account_key, code_key, timer_key
 from trailboss.vm.engine import Engine, Frame, FrameOutcome
 from trailboss.vm.host import Host
-from trailboss.vm.meter import Meter
 
 BALANCE = 10**18
 SCRIPT = "# what it does is in the payload\n"

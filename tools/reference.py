@@ -40,13 +40,13 @@ from trailboss.model import events
 from trailboss.params import ChainParams, load_params, records
 from trailboss.params.loader import PRESETS, SUBJECTS
 from trailboss.primitives.errors import RejectionReason
-from trailboss.vm.engines import EngineName
+from trailboss.sandbox import cache
+from trailboss.sandbox import image as image_package
+from trailboss.sandbox.engines import EngineName
+from trailboss.sandbox.image.builder import build_image
+from trailboss.sandbox.stage import on_stage
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
 from trailboss.vm.rules import ACTOR_MODULES
-from trailboss.vm.sandbox import cache
-from trailboss.vm.sandbox import image as image_package
-from trailboss.vm.sandbox.image.builder import build_image
-from trailboss.vm.sandbox.stage import on_stage
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MADE: Final = "<!-- Written by `python -m tools.reference`; do not edit. -->\n\n"

@@ -30,7 +30,9 @@ CORE: Final = (
     "model",
     "state",
     "fees",
+    "metering",
     "vm",
+    "sandbox",
     "timer_queue",
     "mechanisms",
     "governance",
@@ -356,7 +358,7 @@ def allowed(found: list[Finding], allowances: list[dict[str, Any]]) -> list[Find
             remaining.append(Finding(ALLOW_FILE, 1, "allow-list", f"entry {index + 1} gives no reason"))
         if index not in used:
             message = (
-                f"entry {index + 1} ({entry['rule']}, {entry['path']}) covers nothing; remove it or mend its limit"
+                f"entry {index + 1} ({entry['rule']}, {entry['path']}) covers nothing; remove it or correct its limit"
             )
             remaining.append(Finding(ALLOW_FILE, 1, "allow-list", message))
     return remaining

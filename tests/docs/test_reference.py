@@ -9,6 +9,7 @@ from tests.integration.helpers import answers, perform, step
 from tools.reference import PAGES, ROOT, SESSIONS, event_names, parameters, readme
 from tools.reference_text import CALLS, EVENTS
 from tools.sessions import with_sessions
+from trailboss.metering.meter import Meter
 from trailboss.model.transactions import (
     CancelTimer,
     ExtendTimer,
@@ -22,7 +23,6 @@ from trailboss.params import load_params
 from trailboss.testing import LocalChain
 from trailboss.vm.engine import Frame
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, CallSite
-from trailboss.vm.meter import Meter
 
 CBY = 10**9
 

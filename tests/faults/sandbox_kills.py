@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Final
 
 from trailboss.chain.replay import verify_chain
+from trailboss.sandbox import cache
+from trailboss.sandbox.engine import FrameRun
+from trailboss.sandbox.image.image import Image
+from trailboss.sandbox.pages import Restorer
+from trailboss.sandbox.stage import WASM_STACK_BYTES
+from trailboss.sandbox.wasmtime_library import Compiler
 from trailboss.testing import LocalChain
-from trailboss.vm.sandbox import cache
-from trailboss.vm.sandbox.engine import FrameRun
-from trailboss.vm.sandbox.image.image import Image
-from trailboss.vm.sandbox.pages import Restorer
-from trailboss.vm.sandbox.stage import WASM_STACK_BYTES
-from trailboss.vm.sandbox.wasmtime_library import Compiler
 
 LONGEST_BUILD: Final = 9.0
 """Seconds: a little more than keeping an image and compiling it takes on a machine that has nothing else to do."""

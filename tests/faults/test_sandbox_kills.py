@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trailboss.vm.sandbox import cache
+from trailboss.sandbox import cache
 
 ROOT = Path(__file__).parents[2]
 

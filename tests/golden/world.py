@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field
 
+from trailboss.metering.meter import Meter
 from trailboss.model import calls
 from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
+from trailboss.sandbox.engines import image_of, new_engine
 from trailboss.testing import LocalChain
 from trailboss.vm.engine import Engine, Frame, FrameOutcome
-from trailboss.vm.engines import image_of, new_engine
-from trailboss.vm.meter import Meter
 
 ACTOR = b"\x22" * 20
 OWNER = b"\x33" * 20

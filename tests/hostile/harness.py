@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from tests.golden.world import ACTOR, World, WorldHost
 from tests.hostile.program import HostileProgram
+from trailboss.metering.meter import Meter
 from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.keccak import keccak256
 from trailboss.vm.engine import Engine
-from trailboss.vm.meter import Meter
 
 PARAMS: Final[ChainParams] = load_params("mainnet")
 CYCLES: Final = PARAMS.timers.max_cycles_per_fire

@@ -16,14 +16,14 @@ from tests.faults.sandbox_kills import read_image
 from tests.hostile.corpus import all_programs
 from tests.hostile.harness import CYCLES, PARAMS, Outcome, run_program
 from tests.hostile.program import HostileProgram
-from trailboss.vm.sandbox import cache
-from trailboss.vm.sandbox.engine import FUEL_PER_CYCLE, SandboxEngine
-from trailboss.vm.sandbox.guest_layout import LOCATE, RUN, RUN_ALL
-from trailboss.vm.sandbox.image.image import Image
-from trailboss.vm.sandbox.machine import Machine
-from trailboss.vm.sandbox.runtime import COMPILE_FUEL, Runtime
-from trailboss.vm.sandbox.stage import WASM_STACK_BYTES
-from trailboss.vm.sandbox.wasmtime_library import OPTIMIZATIONS, Compiler
+from trailboss.sandbox import cache
+from trailboss.sandbox.engine import FUEL_PER_CYCLE, SandboxEngine
+from trailboss.sandbox.guest_layout import LOCATE, RUN, RUN_ALL
+from trailboss.sandbox.image.image import Image
+from trailboss.sandbox.machine import Machine
+from trailboss.sandbox.runtime import COMPILE_FUEL, Runtime
+from trailboss.sandbox.stage import WASM_STACK_BYTES
+from trailboss.sandbox.wasmtime_library import OPTIMIZATIONS, Compiler
 
 FRAME_FUEL_MAX: Final = (CYCLES + PARAMS.costs.frame_base) * FUEL_PER_CYCLE
 Asked = tuple[int, int]  # kind of a request to a guest, units of fuel that it used

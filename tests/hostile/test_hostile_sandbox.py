@@ -15,8 +15,8 @@ from tests.hostile.corpus import all_programs
 from tests.hostile.harness import CELLS, CYCLES, Outcome
 from tests.hostile.native_limits import NATIVE_ESCAPES, NATIVE_LIMITS, VARYING
 from tests.hostile.test_hostile_native import run_natively
-from trailboss.vm.sandbox import cache
-from trailboss.vm.sandbox.runtime import ACTORS_KEPT
+from trailboss.sandbox import cache
+from trailboss.sandbox.runtime import ACTORS_KEPT
 
 pytestmark = [
     pytest.mark.slow,

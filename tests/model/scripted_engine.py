@@ -24,6 +24,7 @@ from tests.model.language import (
     with_id,
 )
 from tests.model.world import Finder
+from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model import calls
 from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
@@ -33,7 +34,6 @@ from trailboss.primitives.octets import ZERO_ADDRESS, system_address
 from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.failures import exhaustion
 from trailboss.vm.host import Host
-from trailboss.vm.meter import Meter, OutOfGas
 
 
 class ScriptedEngine:

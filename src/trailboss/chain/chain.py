@@ -22,13 +22,13 @@ from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
+from trailboss.sandbox.engines import new_engine
 from trailboss.state.disk.files import RESTORE
 from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSettings
 from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import StoredTimers
 from trailboss.vm.engine import Engine
-from trailboss.vm.engines import new_engine
 
 
 class Snapshot(Struct, frozen=True):

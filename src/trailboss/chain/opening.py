@@ -15,9 +15,9 @@ from trailboss.chain.chain import Chain
 from trailboss.chain.development import ACCOUNT_COUNT, development_account, development_genesis
 from trailboss.execution.genesis import Genesis, decode_genesis
 from trailboss.primitives.errors import ConfigurationError, StorageError
+from trailboss.sandbox.engines import EngineName, default_engine, engine_name, image_of
 from trailboss.state.disk.files import TABLES_NAME, DirectoryLock
 from trailboss.state.disk.store import DiskStore, StoreSettings
-from trailboss.vm.engines import EngineName, default_engine, engine_name, image_of
 
 PRESET: Final = "mainnet"
 MECHANISM: Final = "fifo"

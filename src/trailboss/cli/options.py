@@ -13,7 +13,7 @@ from trailboss.cli.values import SHOWN_MAX, parse_amount
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.params.loader import PRESETS
 from trailboss.primitives.units import U64_MAX
-from trailboss.vm.engines import EngineName
+from trailboss.sandbox.engines import EngineName
 
 DIRECTORY: Final = "chain"  # where a chain is looked for by default
 DIRECTORY_PATH: Final = Path(DIRECTORY)

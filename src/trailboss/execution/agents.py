@@ -14,6 +14,7 @@ from trailboss.execution.host import run_handler
 from trailboss.execution.session import BlockSession, CollectedBids, Envelope, Scope
 from trailboss.execution.timers import write_timer
 from trailboss.mechanisms.context import Bid
+from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model.blocks import Origin
 from trailboss.model.decisions import AgentBid, AgentFailure, FeeSource
 from trailboss.model.events import AGENT_FALLBACK
@@ -23,7 +24,6 @@ from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import Cells, Cycles, Price
 from trailboss.vm.engine import FrameOutcome
 from trailboss.vm.failures import MESSAGE_CHARACTERS_MAX, exhaustion
-from trailboss.vm.meter import Meter, OutOfGas
 
 HANDLER: Final = "get_gas_bid"  # What an agent defines. Decision: D-17.
 BUDGET_SPENT: Final = "budget"

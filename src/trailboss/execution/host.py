@@ -10,6 +10,7 @@ from trailboss.execution import timers
 from trailboss.execution.checks import check_agent, check_entitled, check_size, gas_limit_bounds, invalid, no_actor
 from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
+from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model import calls
 from trailboss.model.effects import AgentSet, EventEmitted
 from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
@@ -20,7 +21,6 @@ from trailboss.state.keys import storage_key
 from trailboss.state.slots import decode_slot, encode_slot
 from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.failures import exhaustion, traceback_of
-from trailboss.vm.meter import Meter, OutOfGas
 
 
 class ChainHost(msgspec.Struct, frozen=True, gc=False):

@@ -11,6 +11,7 @@ from trailboss.execution.host import CREATION_HANDLERS, run_handler
 from trailboss.execution.paid_execution import Run, handler_body
 from trailboss.execution.session import BlockContext, Scope
 from trailboss.governance import apply as governance
+from trailboss.metering.meter import Meter
 from trailboss.model import transactions
 from trailboss.model.actors import Account
 from trailboss.model.calls import EXTEND
@@ -19,7 +20,6 @@ from trailboss.params import CostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles
-from trailboss.vm.meter import Meter
 
 _OWNERS_WAY: Final[Mapping[type[transactions.Instruction], str]] = {
     kind: f": a timer is {done} by its own actor, which calls {call}, or by governance; the owner of the actor has a "

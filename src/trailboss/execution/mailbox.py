@@ -15,6 +15,7 @@ from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees import Prices, max_cost
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import DEFERRED_KEY, MAILBOX_KEY
+from trailboss.metering.meter import Meter
 from trailboss.model.blocks import Origin
 from trailboss.model.configs import (
     DeferredCall,
@@ -33,7 +34,6 @@ from trailboss.primitives.errors import InvariantError, Rejection, RejectionReas
 from trailboss.primitives.octets import ZERO_HASH, Address, system_address
 from trailboss.primitives.units import Amount, Cells, Cycles, Price
 from trailboss.state.keys import config_key, deferred_key, mailbox_key
-from trailboss.vm.meter import Meter
 
 MESSAGE_HANDLER: Final = "handle_message"
 COUNT_WIDTH: Final = 4

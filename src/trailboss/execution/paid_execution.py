@@ -14,6 +14,7 @@ from trailboss.execution.host import run_handler
 from trailboss.execution.mailbox import keep_gas
 from trailboss.execution.session import BlockSession, Envelope, Scope, timer_event
 from trailboss.fees import settle
+from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model import effects
 from trailboss.model import events as topics
 from trailboss.model.blocks import ReceiptRecord, Status
@@ -24,7 +25,6 @@ from trailboss.primitives.octets import system_address
 from trailboss.primitives.units import Amount
 from trailboss.timer_queue.source import pending_of
 from trailboss.vm.failures import exhaustion, located
-from trailboss.vm.meter import Meter, OutOfGas
 
 
 class Run(msgspec.Struct, frozen=True, gc=False):

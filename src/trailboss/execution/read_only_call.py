@@ -8,6 +8,7 @@ from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.execution.timers import remove_timer
 from trailboss.mechanisms.base import Follower
+from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model.blocks import Origin
 from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.errors import ErrorObject
@@ -17,7 +18,6 @@ from trailboss.state.store import KeyValue
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine, FrameOutcome
 from trailboss.vm.failures import exhaustion, located
-from trailboss.vm.meter import Meter, OutOfGas
 
 
 def ask(

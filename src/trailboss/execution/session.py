@@ -15,6 +15,7 @@ from trailboss.governance.parameters import Read
 from trailboss.governance.rules import SCHEDULER_KEY, Rules
 from trailboss.mechanisms.base import Decision, Follower, Rest, Verdict
 from trailboss.mechanisms.context import Market
+from trailboss.metering.meter import Meter
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, decode_record, encode_record
@@ -29,7 +30,6 @@ from trailboss.state.overlay import Overlay
 from trailboss.state.store import ReadableStore
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine
-from trailboss.vm.meter import Meter
 
 LINES_MAX: Final = 100  # printed lines of one execution that are kept
 BLOCK_CHARACTERS_MAX: Final = 131_072  # printed characters of one block that are kept

@@ -23,6 +23,7 @@ from trailboss.execution.checks import (
 )
 from trailboss.execution.session import BlockSession, Scope
 from trailboss.mechanisms.base import Decision
+from trailboss.metering.meter import Meter
 from trailboss.model import effects
 from trailboss.model.envelopes import route_payload
 from trailboss.model.terms import Terms
@@ -41,7 +42,6 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, clamp
 from trailboss.state.keys import TIMERS, timer_key, transient_key
 from trailboss.state.store import Store
-from trailboss.vm.meter import Meter
 
 QueueEntry = tuple[int, int, bytes]  # Height, sequence and id, as the queue yields them.
 PENDING: Final = b"timer"

@@ -20,13 +20,13 @@ from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import TIMER_ENDINGS, TIMER_EXTENDED, TIMER_SCHEDULED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import NO_FEES, DeferralReason, Timer
+from trailboss.sandbox.engines import new_engine
 from trailboss.state.slots import encode_slot
 from trailboss.state.store import MemoryStore
 from trailboss.views.explain.waits import AGENT_OFFER
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.records import block_events
 from trailboss.views.text import runs_of
-from trailboss.vm.engines import new_engine
 
 
 def fork_of(original: ChainReader, governed: Mapping[bytes, int] | None = None) -> Chain:

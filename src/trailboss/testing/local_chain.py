@@ -27,6 +27,7 @@ from trailboss.primitives.errors import ConfigurationError, Rejection, Rejection
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
+from trailboss.sandbox.engines import image_of
 from trailboss.sdk import PriorityTier
 from trailboss.state.disk.files import TABLES_NAME
 from trailboss.testing.outbox import Outbox, read_source
@@ -41,7 +42,6 @@ from trailboss.views.read_only_calls import try_timer
 from trailboss.views.recent_blocks import BLOCKS
 from trailboss.views.records import block_prints, deployment_of, receipt_view
 from trailboss.views.timer_list import timer_view
-from trailboss.vm.engines import image_of
 
 CBY: Final = BASE_UNITS_PER_CBY  # one CBY in base units
 

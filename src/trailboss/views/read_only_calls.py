@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from trailboss.chain.chain import Chain
 from trailboss.execution.read_only_call import ask, try_fire
+from trailboss.metering.meter import Meter
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address
@@ -11,7 +12,6 @@ from trailboss.primitives.units import U64_MAX, Amount, Height
 from trailboss.views.explain.life import reserve_of
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import Answer, printed_views
-from trailboss.vm.meter import Meter
 
 
 def ask_actor(

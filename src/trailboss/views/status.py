@@ -11,13 +11,13 @@ from trailboss.governance.rules import Rules
 from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_of
 from trailboss.params.loader import SUBJECTS, load_params
 from trailboss.primitives.octets import Hash32
+from trailboss.sandbox.engines import EngineName, engine_name
 from trailboss.views.mechanism.auction_records import AuctionStatus, auction_status
 from trailboss.views.mechanism.base import Fact
 from trailboss.views.mechanism.globalbox_records import GlobalboxStatus, globalbox_status
 from trailboss.views.mechanism.lane_records import LaneStatus, lane_status
 from trailboss.views.mechanism.registry import views_of
 from trailboss.views.shared_fields import extended
-from trailboss.vm.engines import EngineName, engine_name
 
 
 class GenesisFacts(Struct, frozen=True, kw_only=True):

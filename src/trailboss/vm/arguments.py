@@ -10,11 +10,11 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, cast
 
+from trailboss.metering.gauge import shown
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, U128_MAX
 from trailboss.vm.engine import CallSite, HostCall
-from trailboss.vm.gauge import shown
 
 Check = Callable[[str, str, object], Any]
 

@@ -5,11 +5,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from trailboss.metering.meter import Meter
 from trailboss.model.events import PrintedLine
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject
 from trailboss.vm.host import Host
-from trailboss.vm.meter import Meter
 
 
 class Frame(Struct, frozen=True, gc=False):

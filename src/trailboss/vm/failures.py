@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Final
 
+from trailboss.metering.gauge import FATAL
+from trailboss.metering.meter import Meter, OutOfGas
+from trailboss.metering.syntax import PREFIX
 from trailboss.primitives.errors import ErrorObject, Fact, InvariantError, Rejection, RejectionReason
-from trailboss.vm.gauge import FATAL
-from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.nest_depth import LINE_CHARACTERS_MAX
 from trailboss.vm.program import Program
-from trailboss.vm.sized_syntax import PREFIX
 
 MESSAGE_CHARACTERS_MAX: Final = 1_024  # characters of an exception's message that a receipt keeps
 TRACEBACK_LINES_MAX: Final = 16  # innermost lines of a traceback that a receipt keeps

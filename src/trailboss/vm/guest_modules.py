@@ -9,15 +9,15 @@ from importlib import import_module
 from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace, prepare_class, resolve_bases
 from typing import Any, Final
 
-from trailboss.vm import texts
-from trailboss.vm.gauge import identity, shown
-from trailboss.vm.instrument import SETTERS
+from trailboss.metering import texts
+from trailboss.metering.call_prices import Calls
+from trailboss.metering.gauge import identity, shown
+from trailboss.metering.instrument import SETTERS
+from trailboss.metering.names import METHODS
+from trailboss.metering.pricers import MEMBERS_OF_A_CLASS
+from trailboss.metering.syntax import KEY, PREFIX, TARGET, TEXT_METHODS
 from trailboss.vm.printed_lines import printed_text
 from trailboss.vm.rules import ACTOR_BUILTINS, GRAMMAR, REFUSED_ATTRIBUTES, SDK_BUILTINS
-from trailboss.vm.sized_calls import Calls
-from trailboss.vm.sized_names import METHODS
-from trailboss.vm.sized_pricers import MEMBERS_OF_A_CLASS
-from trailboss.vm.sized_syntax import KEY, PREFIX, TARGET, TEXT_METHODS
 
 VERSION_ATTRIBUTES: Final = (  # what some versions of Python add to every class. Decision: D-40
     "__annotate__", "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__",

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from trailboss.metering.call_prices import Calls
+from trailboss.metering.gauge import Gauge, identity
+from trailboss.metering.meter import Meter
 from trailboss.params import SourceCostParams
 from trailboss.vm import guest_modules
-from trailboss.vm.gauge import Gauge, identity
 from trailboss.vm.guest_modules import FrameLocal, actor_builtins, new_facade, sdk_modules
-from trailboss.vm.meter import Meter
 from trailboss.vm.rules import ACTOR_MODULES, HOST, SDK, SDK_MODULES, is_sdk
 from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_module_names
-from trailboss.vm.sized_calls import Calls
 
 ABSENT: Final = object()
 Space = Mapping[str, object] | None  # the names of a module or a function, as an import statement passes them

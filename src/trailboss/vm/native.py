@@ -20,17 +20,17 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from trailboss.codec.canonical import encode_canonical
+from trailboss.metering.gauge import FATAL, Gauge
+from trailboss.metering.instrument import instrument
+from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.vm import failures
 from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.failures import REFUSAL, HostError
-from trailboss.vm.gauge import FATAL, Gauge
 from trailboss.vm.guest_api import HOST_CALLS, ArgumentFault, CallSite, HostCall, host_code
 from trailboss.vm.host import Host
-from trailboss.vm.instrument import instrument
 from trailboss.vm.library import Library
-from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.program import EntryPoint, Program, compile_program, compile_tree
 from trailboss.vm.rules import GRAMMAR, check_program
 

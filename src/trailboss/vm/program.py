@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from trailboss.metering.costs import FunctionNode
+from trailboss.metering.instrument import instrument
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.vm.costs import FunctionNode
-from trailboss.vm.instrument import instrument
 from trailboss.vm.rules import is_continuation, is_sdk, parse
 
 RESUME_SUFFIX: Final = "__resume"  # what the SDK appends to the name of a continuation for the handler that resumes it

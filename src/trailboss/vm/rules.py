@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from trailboss.metering.instrument import SETTERS
+from trailboss.metering.syntax import PREFIX, TEXT_METHODS
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.vm.instrument import SETTERS
 from trailboss.vm.nest_depth import NESTING_MAX, check_nesting, no_python
-from trailboss.vm.sized_syntax import PREFIX, TEXT_METHODS
 
 _ACTOR: Final = {
     "abc": "ABC ABCMeta abstractmethod",

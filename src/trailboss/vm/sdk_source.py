@@ -16,9 +16,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from trailboss.metering.instrument import instrument
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.vm.instrument import instrument
 from trailboss.vm.program import compile_tree
 from trailboss.vm.rules import GRAMMAR, LANE_PACKAGE, LANE_SDK, SDK
 

@@ -17,6 +17,7 @@ from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.crypto.signatures import address_of
 from trailboss.execution.genesis import Genesis
 from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY
+from trailboss.metering.meter import Meter
 from trailboss.model.blocks import Block
 from trailboss.model.configs import Economy, SchedulerTotals, amount_octets, encode_record
 from trailboss.model.events import EventRecord
@@ -25,7 +26,6 @@ from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.octets import Address, system_address
 from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.host import Host
-from trailboss.vm.meter import Meter
 from trailboss.vm.native import NativeEngine
 
 KEY = b"\x01" * 32

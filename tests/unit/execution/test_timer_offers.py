@@ -17,6 +17,7 @@ from trailboss.governance.markets import LANE_KEY
 from trailboss.governance.rules import read_rules
 from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.fee_lane.mechanism import build_lane
+from trailboss.metering.meter import Meter
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin
 from trailboss.model.configs import LaneState, amount_octets, encode_record
@@ -31,7 +32,6 @@ from trailboss.state.store import MemoryStore
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import StoredTimers
 from trailboss.vm.engine import Frame
-from trailboss.vm.meter import Meter
 
 ACTOR, OTHER, PERSON = (Address(bytes(19) + bytes([number])) for number in (101, 102, 103))
 HEIGHT = 100

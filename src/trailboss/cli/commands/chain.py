@@ -25,11 +25,11 @@ from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS
 from trailboss.params.loader import SUBJECTS
 from trailboss.primitives.units import format_cby
+from trailboss.sandbox.engines import engine_name
 from trailboss.views import status as chain_status
 from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed, block_events, block_prints
 from trailboss.views.text import counted, time_words
-from trailboss.vm.engines import engine_name
 
 INTERRUPTED: Final = 130  # exit status of a program that Ctrl-C ends
 PRINTED_MAX: Final = 200  # lines printed by actors that are shown: the last ones

@@ -22,8 +22,8 @@ from trailboss.cli.values import parse_overrides
 from trailboss.node import options as node_options
 from trailboss.node.options import Clock, LogForm, NodeOptions, Pace, Rhythm
 from trailboss.primitives.units import format_cby
+from trailboss.sandbox.engines import EngineName, engine_name
 from trailboss.views.text import counted
-from trailboss.vm.engines import EngineName, engine_name
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node

@@ -7,7 +7,7 @@ from trailboss.cli.command import Invocation, command
 from trailboss.cli.lazy import group
 from trailboss.cli.options import argument
 from trailboss.cli.output import note, progress
-from trailboss.vm.sandbox import cache
+from trailboss.sandbox import cache
 
 sandbox = group("Build, show, export and import the sandbox: the image that runs strangers' actors.")
 

@@ -18,6 +18,7 @@ from trailboss.execution.session import BlockSession, Fired, OpenMarket, Scope
 from trailboss.execution.timers import accept_timer, end_timer, load_timer, write_timer
 from trailboss.mechanisms.base import Decision, Rest
 from trailboss.mechanisms.context import AuctionMarket, Bid
+from trailboss.metering.meter import Meter
 from trailboss.model.auction import AuctionState, DelayAction
 from trailboss.model.calls import AuctionRequest
 from trailboss.model.decisions import FeeSource
@@ -25,7 +26,6 @@ from trailboss.model.events import TIMER_CANCELLED_BY_DELAY, TIMER_DELAYED
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import ASK_AGENT, Timer, TimerEnd, freeze_fees, terms_of
 from trailboss.primitives.units import U64_MAX, Amount, Price
-from trailboss.vm.meter import Meter
 
 TIP: Final = "tip"  # What an agent's answer calls the tip. Spec: CIP-1v1 §3.
 

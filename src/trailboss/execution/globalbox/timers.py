@@ -9,6 +9,7 @@ from trailboss.execution.globalbox.records import count_target, find_ended, is_e
 from trailboss.execution.session import Scope
 from trailboss.execution.timers import accept_timer, find_timer, withdraw_timer, write_timer
 from trailboss.governance.rules import Rules
+from trailboss.metering.meter import Meter
 from trailboss.model.calls import GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.effects import TimerUpdated
 from trailboss.model.envelopes import route_payload
@@ -19,7 +20,6 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles
 from trailboss.vm.arguments import CLOCK_MIN
-from trailboss.vm.meter import Meter
 
 NONCE_DOMAIN: Final = b"globalbox-nonce"
 

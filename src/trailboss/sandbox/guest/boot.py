@@ -1,0 +1,185 @@
+"""Builds the state that the image keeps: everything imported, the SDK loaded, the engine warm.
+
+The builder runs `begin` once, in the booted interpreter. Afterwards it keeps the memory, and every frame begins there.
+"""
+
+import builtins
+import gc
+import linecache
+import marshal
+import sys
+import types
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from trailboss.sandbox.guest import standins
+from trailboss.sandbox.guest_layout import ANSWERED, CHECK, COMPILE, LOAD, PREPARE, RUN, RUN_ALL, pack
+
+_glue: Final[Any] = builtins
+_PRELOADED: Final = """_ast_unparse _pydecimal _pylong _strptime _weakrefset annotationlib ast bisect collections.abc
+    contextvars copy dataclasses decimal difflib encodings.ascii encodings.latin_1 encodings.raw_unicode_escape
+    encodings.unicode_escape encodings.utf_16 encodings.utf_16_be encodings.utf_16_le encodings.utf_32
+    encodings.utf_32_be encodings.utf_32_le encodings.utf_7 encodings.utf_8_sig enum fractions heapq inspect json
+    linecache random statistics string stringprep textwrap traceback typing"""
+"""Modules that the standard library imports late: a frame can import nothing."""
+_RECURSION_LIMIT: Final = 8_000
+_UNCHANGED: Final = 5 << 28  # a 32-bit reference count that Python 3.14 neither raises nor lowers
+_LOW_HALF: Final = 0xFFFFFFFF
+_CODE_PARTS: Final = "co_consts co_names co_filename co_name co_qualname co_linetable co_exceptiontable"
+_PLENTY: Final = 2**40  # cycles and cells of those runs
+_WARM_TURNS: Final = 4  # runs after which Python has specialized the code of a frame
+_ADDRESS: Final = bytes(20)
+_HASH_BYTES: Final = 32
+_RAW: Final = """
+import pvm_host
+def on_tick(payload):
+    ticks = int.from_bytes(pvm_host.get_state(b"ticks") or b"", "big")
+    pvm_host.set_state(b"ticks", (ticks + 1).to_bytes(8, "big"))
+    pvm_host.schedule_timer(pvm_host.block_height() + 5, payload)
+def fail(payload):
+    raise ValueError("x")
+"""
+_CLOCK: Final = """
+from cowboy_sdk import actor, runtime, timer
+@actor
+class Clock:
+    @timer
+    def on_tick(self, payload):
+        self.storage["ticks"] = self.storage.get("ticks", 0) + 1
+        timer.schedule(runtime.get_block_height() + 5, b"", handler="on_tick")
+"""
+_WARM_ANSWERS: Final[Mapping[str, object]] = {
+    "block_height": 7,
+    "context": {
+        "chain_id": 1,
+        "sender": _ADDRESS,
+        "actor_addr": _ADDRESS,
+        "tx_hash": bytes(_HASH_BYTES),
+        "block_height": 7,
+    },
+    "runtime_config": {"continuation_mode": "fsm"},
+    "schedule_timer": bytes(_HASH_BYTES),
+    "self_address": _ADDRESS,
+}
+"""What the chain answers while the engine is warmed."""
+
+
+class _Nowhere:
+    """Takes what Python itself would print."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+
+def begin(
+    groups: Mapping[str, tuple[str, Mapping[str, int]]],
+    host_calls: Sequence[str],
+    sdk_sources: Mapping[str, str],
+    meter_address: int,
+) -> Callable[[bytes], bytes]:
+    """Load the engine; return the function that answers requests.
+
+    ``groups`` is as in `standins.install`; ``host_calls`` are names by number; ``sdk_sources`` are the texts of the
+    SDK's modules by name; ``meter_address`` is where the meter lies in memory.
+    """
+    gc.disable()
+    warnings.simplefilter("ignore")
+    for name in _PRELOADED.split():
+        import_module(name)
+    linecache.checkcache = lambda *_: None
+    standins.fill_gaps()
+    params = standins.install(groups)
+    from trailboss.sandbox.guest import calls
+
+    calls.install(host_calls)
+    from trailboss.vm import sdk_source
+
+    sdk_source.__dict__["sdk_module_names"] = lambda: tuple(sdk_sources)
+    sdk_source.__dict__["sdk_text"] = sdk_sources.__getitem__
+    from trailboss.sandbox.guest import frames, meter
+
+    meter.install()
+    frames.install()
+    server = frames.GuestServer(params, calls.GuestHost(len(host_calls)))
+    _touch_modules()
+    server.engine.prepare()
+    _warm(server, host_calls, dict(vars(params.limits)))
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    del sys.meta_path[2:]  # the builder's finder
+    sys.stdout = sys.stderr = _Nowhere()
+    gc.collect()
+    _fix_reference_counts(meter_address)
+    gc.freeze()
+    return server.serve
+
+
+def _touch_modules() -> None:
+    """Import everything that programs can import, so that the image holds it."""
+    from trailboss.vm.rules import ACTOR_MODULES, SDK_MODULES
+
+    for table in (ACTOR_MODULES, SDK_MODULES):
+        for name, names in table.items():
+            module = import_module(name)
+            missing = [each for each in names if not hasattr(module, each)]
+            if missing:
+                raise ImportError(f"the image's {name} lacks {', '.join(missing)}")
+
+
+def _warm(server: Any, host_calls: Sequence[str], limits: dict[str, int]) -> None:
+    """Run what frames run, so that caches are full and code is specialized."""
+
+    def chain(request: bytes) -> bytes:
+        number, _, _, used = marshal.loads(request)
+        return pack((ANSWERED, _WARM_ANSWERS.get(host_calls[number]), used, 0))
+
+    def ask(*request: object) -> Any:
+        answer = marshal.loads(server.serve(pack(request)))
+        assert answer[0] == 0, answer
+        return answer
+
+    def warm(source: str, handlers: Sequence[str], code_hash: bytes) -> None:
+        ask(CHECK, source, limits["source_bytes_max"])
+        octets = ask(COMPILE, source, code_hash, limits, True)[1]
+        for handler in handlers:
+            for kind in (RUN_ALL, RUN):
+                server.engine.forget()
+                ask(LOAD, octets, limits)
+                if kind == RUN:
+                    ask(PREPARE)
+                ask(kind, handler, b"", _ADDRESS, _ADDRESS, (_PLENTY, _PLENTY), (0, 0))
+        server.engine.forget()
+
+    real, _glue.host_call = _glue.host_call, chain
+    try:
+        for turn in range(_WARM_TURNS):
+            warm(_RAW, ("on_tick", "fail"), bytes([turn]) * _HASH_BYTES)
+            warm(_CLOCK, ("on_tick",), bytes([turn]) * _HASH_BYTES)
+    finally:
+        _glue.host_call = real
+    del server.engine.program
+
+
+def _fix_reference_counts(meter_address: int) -> None:
+    """Give every object of the image a reference count that never changes, so that frames write to fewer pages."""
+    seen: set[int] = set()
+    waiting: list[Any] = gc.get_objects()
+    own = (id(seen), id(waiting))
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or id(each) in own:
+            continue
+        seen.add(id(each))
+        if type(each) is types.CodeType:
+            waiting += [getattr(each, part) for part in _CODE_PARTS.split()]
+        if type(each) is not types.FrameType:
+            waiting += gc.get_referents(each)
+    for address in sorted(seen):
+        offset = address - meter_address
+        _glue.glue_write(offset, _glue.glue_read(offset) & ~_LOW_HALF | _UNCHANGED)

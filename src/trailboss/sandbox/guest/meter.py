@@ -1,0 +1,107 @@
+"""The meter and the gauge of a guest, whose numbers lie in the image's own WebAssembly code.
+
+The instruments that a program calls most, `charge` to `result`, are functions of that code (image/glue.wat); what they
+do is what `trailboss.metering.gauge.Gauge` does.
+"""
+
+import builtins
+from collections.abc import Collection
+from typing import Any, Final
+
+from trailboss.metering import gauge
+from trailboss.metering import meter as meters
+from trailboss.vm import library, native
+
+_USED, _CEILING, _DEEPEST, _DEPTH = 0, 8, 16, 24  # offsets of the numbers
+_glue: Final[Any] = builtins  # the builder puts its functions there
+_DEAD: Final = -1
+
+
+class GuestMeter(meters.Meter):
+    """A meter; while its frame runs, its cycles are those of the WebAssembly code."""
+
+    def __init__(self, cycles_limit: int, cells_limit: int) -> None:
+        self._is_running = False
+        self._kept = 0
+        self.cycles_limit, self.cells_limit, self.cells_used = cycles_limit, cells_limit, 0
+
+    @property  # type: ignore[misc]  # the stand-in for a Struct allows it
+    def cycles_used(self) -> int:
+        """Cycles used so far."""
+        return _glue.glue_read(_USED) if self._is_running else self._kept
+
+    @cycles_used.setter
+    def cycles_used(self, value: int) -> None:
+        if self._is_running:
+            _glue.glue_write(_USED, value)
+        else:
+            self._kept = value
+
+    def start(self) -> None:
+        """Count in the WebAssembly code from now on."""
+        _glue.glue_write(_USED, self._kept)
+        self._is_running = True
+
+    def stop(self) -> None:
+        """Keep the present count."""
+        if self._is_running:
+            self._kept = self.cycles_used
+            self._is_running = False
+
+
+class GuestGauge(gauge.Gauge):
+    """A gauge with its number of calls, its bounds and its hottest instruments in the WebAssembly code."""
+
+    charge = staticmethod(_glue.glue_charge)
+    turn = staticmethod(_glue.glue_turn)
+    enter = staticmethod(_glue.glue_enter)
+    leave = staticmethod(_glue.glue_leave)
+    result = staticmethod(_glue.glue_result)
+
+    def __init__(self, meter: Any, deepest: int, shared: Collection[int]) -> None:
+        meter.start()
+        super().__init__(meter, deepest, shared)
+        _glue.glue_ends(self._stop, self._overflow)
+
+    def resume_with(self, cycles_limit: int) -> None:
+        """Run on, after the actor's module, with a frame's limit."""
+        self._ceiling = cycles_limit
+
+    @property
+    def depth(self) -> int:
+        """Python calls now."""
+        return _glue.glue_read(_DEPTH)  # type: ignore[no-any-return]
+
+    @depth.setter
+    def depth(self, value: int) -> None:
+        _glue.glue_write(_DEPTH, value)
+
+    @property
+    def _ceiling(self) -> int:
+        return _glue.glue_read(_CEILING)  # type: ignore[no-any-return]
+
+    @_ceiling.setter
+    def _ceiling(self, value: int) -> None:
+        _glue.glue_write(_CEILING, value)
+
+    @property
+    def _deepest(self) -> int:
+        return _glue.glue_read(_DEEPEST)  # type: ignore[no-any-return]
+
+    @_deepest.setter
+    def _deepest(self, value: int) -> None:
+        _glue.glue_write(_DEEPEST, value)
+
+    def close(self) -> None:
+        """Cut the frame off from its meter."""
+        if isinstance(self.meter, GuestMeter):
+            self.meter.stop()
+        _glue.glue_write(_CEILING, _DEAD)
+
+
+def install() -> None:
+    """Let the engine's modules build these instead of the plain ones."""
+    for module in (meters, gauge, library, native):
+        module.__dict__["Meter"] = GuestMeter
+    for module in (gauge, library, native):
+        module.__dict__["Gauge"] = GuestGauge

@@ -1,0 +1,179 @@
+"""One instance of the guest: its memory, its fuel, its calls in both directions."""
+
+import ctypes
+from collections.abc import Callable
+from ctypes import byref, c_uint64, c_void_p
+from typing import Any, Final
+
+from trailboss.primitives.errors import ConfigurationError
+from trailboss.sandbox import wasmtime_library as wasmtime
+from trailboss.sandbox.guest_layout import ANSWER_AT, BUFFER_BYTES, LONG_REQUEST, METER_AT, REQUEST_AT
+
+ARGUMENTS_MAX: Final = 4  # of a call of an exported function
+ADDRESS_SPACE: Final = 2**32
+FETCH: Final = 0xFFFFFFFF  # size of a request that asks for the last answer
+_START_FUEL: Final = 1 << 40  # of instructions that are not a guest's: its instance is made, a library asked its base
+
+
+class GuestTrap(Exception):
+    """A guest's call ended without an answer; the fuel and the memory say how far it came."""
+
+    def __init__(self, what: str, *, is_out_of_fuel: bool = False) -> None:
+        super().__init__(what)
+        self.is_out_of_fuel = is_out_of_fuel
+
+
+class Machine:
+    """One instance. A machine belongs to one thread at a time.
+
+    ``serve`` answers what the guest asks, bytes to bytes; what it raises ends the guest's call.
+    """
+
+    def __init__(self, compiler: wasmtime.Compiler, module: int) -> None:
+        self.serve: Callable[[bytes], bytes] = _refuse
+        self._library = lib = compiler.library
+        self._callback: Any = wasmtime.Callback(self._on_call)
+        self._store = lib.wasmtime_store_new(compiler.engine, None, None)
+        self._context = lib.wasmtime_store_context(self._store)
+        linker = compiler.linker("host", "call", self._callback)
+        self.set_fuel(_START_FUEL)
+        instance, trap = wasmtime.Instance(), c_void_p()
+        error = lib.wasmtime_linker_instantiate(linker, self._context, module, byref(instance), byref(trap))
+        lib.wasmtime_linker_delete(linker)
+        wasmtime.checked(lib, error)
+        if trap.value:
+            raise wasmtime.WasmtimeError(wasmtime.trap_text(lib, trap.value)[1])
+        self._instance = instance
+        self._memory = self._export("memory").of.memory
+        self.address: int = lib.wasmtime_memory_data(self._context, byref(self._memory))
+        self.size: int = lib.wasmtime_memory_data_size(self._context, byref(self._memory))
+        self._arguments = (wasmtime.Value * ARGUMENTS_MAX)()
+        self._trap = c_void_p()
+        self._fuel = c_uint64()
+        self._functions: dict[str, Any] = {}
+        self._failure: BaseException | None = None
+        self._long_request: bytes | None = None
+        self._long_answer = b""
+        self.base = self.call("glue_base")
+        self._here = self.address + self.base
+        self._answer_address = ctypes.c_uint32.from_address(self._here)
+        self._run = byref(self._function("run"))
+
+    def ask(self, request: bytes) -> bytes:
+        """Let the guest answer a request.
+
+        Raises:
+            GuestTrap: If it ends without an answer, or answers outside its memory.
+        """
+        size = len(request)
+        if size > BUFFER_BYTES:
+            self._long_request, request, size = request, LONG_REQUEST, len(LONG_REQUEST)
+        ctypes.memmove(self._here + REQUEST_AT, request, size)
+        self._arguments[0].i64 = size
+        answered = self._enter(self._run, 1)
+        at, size = self._answer_address.value, answered
+        if size < 0 or at + size > self.present_size():
+            raise GuestTrap("the guest gives no answer")
+        return ctypes.string_at(self.address + at, size)
+
+    def call(self, name: str, *arguments: int) -> int:
+        """Call an exported function with numbers; return its result."""
+        for index, argument in enumerate(arguments):
+            self._arguments[index].i64 = argument
+        return self._enter(byref(self._function(name)), max(len(arguments), 1)) % ADDRESS_SPACE
+
+    def set_fuel(self, fuel: int) -> None:
+        """Allow so many units of fuel from now on."""
+        self._library.wasmtime_context_set_fuel(self._context, fuel)
+
+    def fuel(self) -> int:
+        """Return the fuel that is left."""
+        self._library.wasmtime_context_get_fuel(self._context, byref(self._fuel))
+        return self._fuel.value
+
+    def counted_cycles(self) -> int:
+        """Return the count of the guest's meter, which lies in its memory and can be forged."""
+        return ctypes.c_int64.from_address(self._here + METER_AT).value
+
+    def present_size(self) -> int:
+        """Return the bytes of memory, which can have grown."""
+        return self._library.wasmtime_memory_data_size(self._context, byref(self._memory))  # type: ignore[no-any-return]
+
+    def read(self, at: int, size: int) -> bytes:
+        """Return bytes of the guest's memory. `GuestTrap` if they are not all inside it."""
+        if not 0 <= at <= at + size <= self.present_size():
+            raise GuestTrap(f"{size} bytes at {at} are outside the guest's memory")
+        return ctypes.string_at(self.address + at, size)
+
+    def write(self, at: int, octets: bytes) -> None:
+        """Write to the guest's memory. `GuestTrap` if it would leave it."""
+        if not 0 <= at <= at + len(octets) <= self.present_size():
+            raise GuestTrap(f"{len(octets)} bytes at {at} are outside the guest's memory")
+        ctypes.memmove(self.address + at, octets, len(octets))
+
+    def close(self) -> None:
+        """Release the instance."""
+        if self._store:
+            self._library.wasmtime_store_delete(self._store)
+            self._store = None
+            # The circle through the callback would keep the last frame, with its actor, until Python looks for circles.
+            self._callback = None
+            self.serve = _refuse
+
+    def _enter(self, function: Any, values: int) -> int:
+        self._failure = None
+        error = self._library.wasmtime_func_call_unchecked(
+            self._context, function, self._arguments, values, byref(self._trap)
+        )
+        if error or self._trap.value:
+            raise self._ended(error)
+        return self._arguments[0].i32  # type: ignore[no-any-return]  # ctypes gives no types
+
+    def _ended(self, error: int | None) -> BaseException:
+        if self._trap.value:
+            code, text = wasmtime.trap_text(self._library, self._trap.value)
+            self._trap.value = None
+        else:
+            code, text = None, wasmtime.error_text(self._library, error or 0)
+        return self._failure or GuestTrap(text, is_out_of_fuel=code == wasmtime.OUT_OF_FUEL)
+
+    def _function(self, name: str) -> Any:
+        if name not in self._functions:
+            self._functions[name] = self._export(name).of.function
+        return self._functions[name]
+
+    def _export(self, name: str) -> Any:
+        found = wasmtime.Extern()
+        octets = name.encode()
+        if not self._library.wasmtime_instance_export_get(
+            self._context, byref(self._instance), octets, len(octets), byref(found)
+        ):
+            raise ConfigurationError(f"the sandbox's module exports no {name}")
+        return found
+
+    def _on_call(self, _environment: object, _caller: object, values: Any, _count: object) -> int:
+        """Serve one call of the guest's; an exception cannot pass through the guest, so it waits outside."""
+        try:
+            at, size = values[0].u32, values[1].u32
+            if size == FETCH:
+                self.write(at, self._long_answer)
+                self._long_answer = b""
+                return 0
+            request = self.read(at, size)
+            if request == LONG_REQUEST and self._long_request is not None:
+                answer, self._long_request = self._long_request, None
+            else:
+                answer = self.serve(request)
+            if len(answer) <= BUFFER_BYTES:
+                ctypes.memmove(self._here + ANSWER_AT, answer, len(answer))
+            else:
+                self._long_answer = answer
+            values[0].i64 = len(answer)
+        except BaseException as error:  # noqa: BLE001
+            self._failure = error
+            return self._library.wasmtime_trap_new(b"host", len(b"host"))  # type: ignore[no-any-return]
+        return 0
+
+
+def _refuse(_request: bytes) -> bytes:
+    raise GuestTrap("the guest asks while it should not run")

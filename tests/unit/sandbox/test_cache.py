@@ -1,0 +1,125 @@
+"""The image and its machine code on disk: only what is whole and private is used."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from trailboss.primitives.errors import ConfigurationError, StorageError
+from trailboss.sandbox import cache
+from trailboss.sandbox.image.image import Image
+from trailboss.sandbox.stage import WASM_STACK_BYTES
+from trailboss.sandbox.wasmtime_library import Compiler
+
+pytest.importorskip("wasmtime", reason="the sandbox's parts are not installed: run make sandbox")
+MODULE = bytes.fromhex("0061736d01000000010401600000030201000a040102000b")
+
+
+@pytest.fixture
+def image(tmp_path, monkeypatch):
+    """A small image that this version runs, in a cache of its own."""
+    found = Image(MODULE, bytes(65_536))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(cache, "released_digest", found.digest)
+    cache.load_runtime.cache_clear()
+    yield found
+    cache.load_runtime.cache_clear()
+
+
+@pytest.fixture
+def compiler():
+    return Compiler(WASM_STACK_BYTES)
+
+
+def code_file(tmp_path):
+    (found,) = (tmp_path / "trailboss" / "sandbox").glob("*.code")
+    return found
+
+
+def test_code_is_compiled_once_and_kept_privately(image, compiler, tmp_path):
+    code = cache.machine_code(image, compiler)
+    file = code_file(tmp_path)
+
+    assert file.read_bytes() == hashlib.sha256(code).digest() + code
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert cache.machine_code(image, compiler) == code
+
+
+def damaged(file):
+    file.write_bytes(file.read_bytes()[:-1] + b"\x7f")
+
+
+def shortened(file):
+    file.write_bytes(b"")
+
+
+def foreign(file):
+    code = b"another program"
+    file.write_bytes(hashlib.sha256(code).digest() + code)
+
+
+def open_to_others(file):
+    file.write_bytes(hashlib.sha256(b"x").digest() + b"x")
+    file.chmod(0o666)
+
+
+def in_an_open_directory(file):
+    file.write_bytes(hashlib.sha256(b"x").digest() + b"x")
+    file.parent.chmod(0o777)
+
+
+def linked(file):
+    target = file.with_name("elsewhere")
+    target.write_bytes(hashlib.sha256(b"x").digest() + b"x")
+    file.unlink()
+    file.symlink_to(target)
+
+
+@pytest.mark.parametrize("spoil", [damaged, shortened, foreign, open_to_others, in_an_open_directory, linked])
+def test_code_is_compiled_again_when_it_cannot_be_trusted(image, compiler, tmp_path, spoil):
+    code = cache.machine_code(image, compiler)
+    spoil(code_file(tmp_path))
+
+    assert cache.machine_code(image, compiler) == code
+    assert code_file(tmp_path).read_bytes()[32:] == code
+    assert not code_file(tmp_path).is_symlink()
+
+
+def test_image_is_removed_when_it_is_damaged(image, tmp_path):
+    cache.keep(image)
+    (file,) = (tmp_path / "trailboss" / "sandbox").glob("*.image")
+    octets = bytearray(file.read_bytes())
+    octets[-1] ^= 1
+    file.write_bytes(octets)
+
+    with pytest.raises(ConfigurationError, match="is damaged and has been removed"):
+        cache.load_runtime(image.digest())
+    with pytest.raises(ConfigurationError, match="is not built on this machine: run: trailboss sandbox build"):
+        cache.load_runtime(image.digest())
+
+
+def test_image_crosses_to_another_machine_in_a_file(image, tmp_path, monkeypatch):
+    cache.keep(image)
+    cache.export_image(tmp_path / "image.xz")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    assert not cache.is_built()
+
+    assert cache.import_image(tmp_path / "image.xz") == image.digest()
+    assert cache.is_built()
+
+
+def test_image_is_refused_when_it_is_of_another_version(image, tmp_path, monkeypatch):
+    cache.keep(image)
+    cache.export_image(tmp_path / "image.xz")
+    monkeypatch.setattr(cache, "released_digest", lambda: bytes(32))
+    with pytest.raises(ConfigurationError, match="this version of Trailboss runs 0000"):
+        cache.import_image(tmp_path / "image.xz")
+
+
+@pytest.mark.parametrize("content", [b"", b"no image", os.urandom(100)], ids=["empty", "text", "noise"])
+def test_file_is_refused_when_it_is_no_image(image, tmp_path, content):
+    Path(tmp_path / "file").write_bytes(content)
+    with pytest.raises(StorageError):
+        cache.import_image(tmp_path / "file")

@@ -1,0 +1,59 @@
+"""The image: what it consists of, and that everybody who builds it gets the same one."""
+
+import pytest
+
+from trailboss.primitives.errors import ConfigurationError
+from trailboss.sandbox import cache
+from trailboss.sandbox.image.builder import build_image, link_guest
+from trailboss.sandbox.image.parts import read_parts
+from trailboss.sandbox.image.wasm import BinaryReader, address, read_library, signed, unsigned
+from trailboss.sandbox.stage import on_stage
+from trailboss.vm.rules import ACTOR_MODULES
+
+pytest.importorskip("componentize_py", reason="the sandbox's parts are not installed: run make sandbox")
+
+
+@pytest.fixture(scope="module")
+def linked():
+    return link_guest(read_parts())
+
+
+def test_module_has_one_import_and_one_mutable_global(linked):
+    """Nothing but the host call leaves the sandbox, and nothing but memory and the stack pointer can change."""
+    assert [(module, name) for module, name, _ in linked.imports] == [("host", "call")]
+    assert [each.is_mutable for each in linked.globals].count(True) == 1
+
+
+def test_symbol_is_missing_when_it_belongs_to_an_operating_system_alone(linked):
+    """What the libraries need and the glue does not define traps; no data and no function of CPython is among it."""
+    assert {each for each in linked.missing if not each.startswith("wasi:")} == {"env.__main_argc_argv"}
+
+
+def test_image_is_the_one_whose_digest_is_committed():
+    """Built from this tree, here and now, at another optimization than the one that runs it."""
+    assert on_stage(build_image).digest() == cache.released_digest()
+
+
+@pytest.mark.parametrize("number", [0, 1, 63, 64, 127, 128, 2**31 - 1, 2**31, 2**32 - 1])
+def test_number_is_read_as_it_was_written(number):
+    assert BinaryReader(unsigned(number)).unsigned() == number
+    for each in (number, -number):
+        assert BinaryReader(signed(each)).signed() == each
+    assert BinaryReader(address(number)).signed() % 2**32 == number
+
+
+@pytest.mark.parametrize("octets", [b"", b"\0asm", b"\0asm\1\0\0\0\x04\x01\x00"], ids=bytes.hex)
+def test_library_is_refused_when_it_is_none(octets):
+    with pytest.raises(ConfigurationError):
+        read_library("other", octets)
+
+
+@pytest.mark.parametrize("module", ACTOR_MODULES)
+def test_every_name_that_actors_may_import_is_in_the_guest(world, module):
+    """Each is touched once; what the standard library imports late would be missing."""
+    names = ACTOR_MODULES[module]
+    imports = "\n".join(f"    from {module} import {name} as name_{index}" for index, name in enumerate(names))
+    texts = ", ".join(f"str(name_{index})" for index in range(len(names)))
+    outcome, _ = world.call(f"def go(p):\n{imports}\n    return len([{texts}])\n", "go")
+
+    assert outcome.error is None, outcome.error

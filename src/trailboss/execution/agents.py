@@ -104,10 +104,10 @@ class BidCollector:
         try:
             outcome = run_handler(scope, agent, HANDLER, context, sender=timer.actor, meter=meter, read_only=True)
         except OutOfGas:
-            outcome = FrameOutcome(b"", exhaustion(meter))
+            outcome = FrameOutcome(b"", None)
         session.printed += session.kept(scope.printing)
-        exhausted = exhaustion(meter)
-        if exhausted is not None:
+        if meter.is_exhausted:
+            exhausted = exhaustion(meter)
             return self._failed(timer, exhausted.slug, exhausted.what)
         if outcome.error is not None:
             return self._failed(timer, "failed", f"E{outcome.error.code} {outcome.error.slug}: {outcome.error.what}")

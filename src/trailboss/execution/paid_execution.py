@@ -73,14 +73,13 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         meter.charge_cells(envelope.intrinsic_cells)
         run = body(scope, meter)
     except OutOfGas as stopped:
-        if exhaustion(meter) is None:
+        if not meter.is_exhausted:
             raise InvariantError("an execution ran out of gas with both meters within their limits") from stopped
         run = Run()
     except Rejection as rejection:
         run = Run(error=rejection.error())
-    exhausted = exhaustion(meter)
-    if exhausted is not None:
-        run = Run(error=located(exhausted, run.error))
+    if meter.is_exhausted:
+        run = Run(error=located(exhaustion(meter), run.error))
     if run.error is None:
         events = (*(commit_effect(session, effect) for effect in scope.effects), *run.events)
     else:

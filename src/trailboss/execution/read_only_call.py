@@ -94,7 +94,6 @@ def _run(
         outcome = run_handler(scope, actor, handler, payload, sender=sender, meter=meter, read_only=read_only)
     except OutOfGas:
         outcome = FrameOutcome(b"", None)
-    exhausted = exhaustion(meter)
-    if exhausted is not None:
-        outcome = FrameOutcome(b"", located(exhausted, outcome.error))
+    if meter.is_exhausted:
+        outcome = FrameOutcome(b"", located(exhaustion(meter), outcome.error))
     return replace(outcome, printed=scope.printing.lines())

@@ -37,6 +37,11 @@ class Meter(Struct, eq=False):
         return Cycles(min(self.cycles_used, self.cycles_limit)), Cells(min(self.cells_used, self.cells_limit))
 
     @property
+    def is_exhausted(self) -> bool:
+        """Whether a limit is passed."""
+        return self.cycles_used > self.cycles_limit or self.cells_used > self.cells_limit
+
+    @property
     def cycles_left(self) -> int:
         """Cycles left; 0 once exhausted."""
         return max(self.cycles_limit - self.cycles_used, 0)

@@ -147,9 +147,8 @@ class FrameRun:
             raise self.failure
         # SETTLE
         self._charge_fuel()
-        exhausted = failures.exhaustion(meter)
-        if exhausted is not None:
-            error = failures.located(exhausted, error)
+        if meter.is_exhausted:
+            error = failures.located(failures.exhaustion(meter), error)
         return FrameOutcome(returned if error is None else b"", error), is_whole
 
     def serve(self, request: bytes) -> bytes:
@@ -215,9 +214,7 @@ class FrameRun:
         meter.cycles_used = max(meter.cycles_used, min(self.machine.counted_cycles(), meter.cycles_limit))
         if isinstance(ended, GuestTrap) and ended.is_out_of_fuel:
             meter.cycles_used = meter.cycles_limit + 1
-            exhausted = failures.exhaustion(meter, self._lines())
-            assert exhausted is not None
-            return exhausted
+            return failures.exhaustion(meter, self._lines())
         if isinstance(ended, Forgery):
             return Rejection(RejectionReason.PVM_ERROR, f"the sandbox ended the frame: {ended}").error()
         return Rejection(RejectionReason.OUT_OF_MEMORY, f"the sandbox ended the frame: {ended}").error()

@@ -46,17 +46,15 @@ def refusal_of(error: BaseException) -> ErrorObject | None:
     return refusal if isinstance(refusal, ErrorObject) else None
 
 
-def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:
-    """Return the error of a frame that used up its cycles or cells, or None.
+def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject:
+    """Return the error of a frame that used up its cycles, or else its cells.
 
     ``where`` holds the program's lines that ran last, if known. Source: cowboy-facts §8.
     """
     if meter.cycles_used > meter.cycles_limit:
         reason, unit, limit = RejectionReason.OUT_OF_CYCLES, "cycles", meter.cycles_limit
-    elif meter.cells_used > meter.cells_limit:
-        reason, unit, limit = RejectionReason.OUT_OF_CELLS, "cells", meter.cells_limit
     else:
-        return None
+        reason, unit, limit = RejectionReason.OUT_OF_CELLS, "cells", meter.cells_limit
     what = f"needs more than its limit of {limit} {unit}, all of which are used"
     return Rejection(reason, what, used=limit, limit=limit, **_located(where)).error()
 

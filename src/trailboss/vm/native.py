@@ -181,7 +181,8 @@ class NativeEngine:
         if gauge.fatal is not None and not isinstance(gauge.fatal, OutOfGas | MemoryError | RecursionError):
             raise gauge.fatal
         where = [] if caught is None else failures.traceback_lines(caught, program)
-        error = failures.exhaustion(site.meter, where) or error
+        if site.meter.is_exhausted:
+            error = failures.exhaustion(site.meter, where)
         if error is None and gauge.fatal is not None:
             error = failures.out_of_memory(gauge.fatal, where)
         if error is None and caught is not None:

@@ -72,9 +72,7 @@ class ScriptedEngine:
         except Failed:
             return _failure(RejectionReason.PVM_ERROR, "the script fails")
         except OutOfGas:
-            error = exhaustion(meter)
-            assert error is not None
-            return FrameOutcome(b"", error)
+            return FrameOutcome(b"", exhaustion(meter))
         return FrameOutcome(b"", None)
 
     def prepare(self) -> None:

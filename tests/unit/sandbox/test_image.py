@@ -1,5 +1,9 @@
 """The image: what it consists of, and that everybody who builds it gets the same one."""
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from trailboss.primitives.errors import ConfigurationError
@@ -10,6 +14,7 @@ from trailboss.sandbox.image.wasm import BinaryReader, address, read_library, si
 from trailboss.sandbox.stage import on_stage
 from trailboss.vm.rules import ACTOR_MODULES
 
+ROOT = Path(__file__).resolve().parents[3]
 pytest.importorskip("componentize_py", reason="the sandbox's parts are not installed: run make sandbox")
 
 
@@ -32,6 +37,27 @@ def test_symbol_is_missing_when_it_belongs_to_an_operating_system_alone(linked):
 def test_image_is_the_one_whose_digest_is_committed():
     """Built from this tree, here and now, at another optimization than the one that runs it."""
     assert on_stage(build_image).digest() == cache.released_digest()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_image_is_the_same_when_another_python_builds_it(version):
+    """Each version builds in an environment of its own, under another hash seed; ``make versions`` makes them."""
+    python = ROOT / f".venv-{version}" / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"{python} is not there; make versions builds it")
+    program = (
+        "from trailboss.sandbox.image.builder import build_image\n"
+        "from trailboss.sandbox.stage import on_stage\n"
+        "print(on_stage(build_image).digest().hex())"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "4242"}
+
+    printed = subprocess.run(
+        [python, "-c", program], env=environment, check=True, capture_output=True, text=True
+    ).stdout
+
+    assert printed.strip() == cache.released_digest().hex()
 
 
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 127, 128, 2**31 - 1, 2**31, 2**32 - 1])

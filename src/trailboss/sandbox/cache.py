@@ -139,14 +139,24 @@ def is_built() -> bool:
 
 
 def build(report: Report = silent) -> bytes:
-    """Build the image, keep it with its machine code, and return its digest; leftovers of other builds are removed.
+    """Build the image unless it is here, keep it with its machine code, and return its digest.
+
+    What other builds have left is removed.
 
     Raises:
         ConfigurationError: If a part is missing, or the image is not the one of this version.
     """
+    remove_leftovers()
+    image = _kept_image(released_digest()) or _new_image(report)
+    report("compiling for this processor")
+    machine_code(image, Compiler(WASM_STACK_BYTES, OPTIMIZATION))
+    return image.digest()
+
+
+def _new_image(report: Report) -> Image:
+    """Build the image and keep it."""
     from trailboss.sandbox.image.builder import build_image  # noqa: PLC0415  # needs what only a build needs
 
-    remove_leftovers()
     image = on_stage(lambda: build_image(report=report))
     if image.digest() != released_digest():
         raise ConfigurationError(
@@ -154,9 +164,7 @@ def build(report: Report = silent) -> bytes:
             "you changed the engine, run: make reference; else import the image: trailboss sandbox import FILE"
         )
     keep(image)
-    report("compiling for this processor")
-    machine_code(image, Compiler(WASM_STACK_BYTES, OPTIMIZATION))
-    return image.digest()
+    return image
 
 
 def keep(image: Image) -> None:
@@ -197,9 +205,9 @@ def load_runtime(digest: bytes) -> Runtime:
         ConfigurationError: If it is not here or of another version, or the machine cannot run it.
     """
     check_image(digest)
-    path = _image_path(digest)
-    image = _decoded(path.read_bytes())
-    if image is None or image.digest() != digest:
+    image = _kept_image(digest)
+    if image is None:
+        path = _image_path(digest)
         with suppress(FileNotFoundError):
             path.unlink()
         raise ConfigurationError(f"{path} is damaged and has been removed; build it again: trailboss sandbox build")
@@ -233,6 +241,15 @@ def import_image(path: Path) -> bytes:
         raise ConfigurationError(f"{what}, and this version of Trailboss runs {released_digest().hex()}")
     keep(image)
     return image.digest()
+
+
+def _kept_image(digest: bytes) -> Image | None:
+    """Return an image from the cache; None if it is missing or damaged."""
+    with suppress(FileNotFoundError):
+        image = _decoded(_image_path(digest).read_bytes())
+        if image is not None and image.digest() == digest:
+            return image
+    return None
 
 
 def _decoded(octets: bytes) -> Image | None:

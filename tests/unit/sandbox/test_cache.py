@@ -111,6 +111,11 @@ def test_image_crosses_to_another_machine_in_a_file(image, tmp_path, monkeypatch
     assert cache.import_image(tmp_path / "image.xz") == image.digest()
     assert cache.is_built()
 
+    # It is compiled, not built: the other machine may lack what a build needs.
+    assert not cache.status().has_code
+    assert cache.build() == image.digest()
+    assert cache.status().has_code
+
 
 def test_image_is_refused_when_it_is_of_another_version(image, tmp_path, monkeypatch):
     cache.keep(image)

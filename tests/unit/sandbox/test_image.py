@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden.world import World
+from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.sandbox import cache
 from trailboss.sandbox.image.builder import build_image, link_guest
 from trailboss.sandbox.image.parts import read_parts
 from trailboss.sandbox.image.wasm import BinaryReader, address, read_library, signed, unsigned
 from trailboss.sandbox.stage import on_stage
+from trailboss.vm.native import NativeEngine
 from trailboss.vm.rules import ACTOR_MODULES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -75,11 +78,17 @@ def test_library_is_refused_when_it_is_none(octets):
 
 
 @pytest.mark.parametrize("module", ACTOR_MODULES)
-def test_every_name_that_actors_may_import_is_in_the_guest(world, module):
+def test_every_name_that_actors_may_import_is_the_same_in_the_guest(world, module):
     """Each is touched once; what the standard library imports late would be missing."""
     names = ACTOR_MODULES[module]
     imports = "\n".join(f"    from {module} import {name} as name_{index}" for index, name in enumerate(names))
     texts = ", ".join(f"str(name_{index})" for index in range(len(names)))
-    outcome, _ = world.call(f"def go(p):\n{imports}\n    return len([{texts}])\n", "go")
+    kinds = ", ".join(f"callable(name_{index})" for index in range(len(names)))
+    source = f"def go(p):\n{imports}\n    texts = [{texts}]\n    return [{kinds}] if all(texts) else None\n"
+    outcome, meter = world.call(source, "go")
+    native = World(engine=NativeEngine(load_params("mainnet")))
+    native_outcome, native_meter = native.call(source, "go")
 
     assert outcome.error is None, outcome.error
+    assert outcome == native_outcome
+    assert meter.cycles_used == native_meter.cycles_used

@@ -132,5 +132,5 @@ def test_image_is_named_by_its_first_digits_when_it_is_removed(run, tmp_path, mo
     assert "2 images begin with 0xa" in run("sandbox", "remove", "0xa", status=2)
     assert "no image that is kept begins with 0xff" in run("sandbox", "remove", "0xff", status=1)
 
-    assert run("sandbox", "remove", "0xAB") == f"the image {digests[0]} is removed, 2 MB"
+    assert run("sandbox", "remove", "0xAB") == f"image 0x{digests[0]} removed 2 MB"
     assert [each["digest"] for each in json.loads(run("sandbox", "status", "--json"))["images"]] == [f"0x{digests[1]}"]

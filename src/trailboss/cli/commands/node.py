@@ -125,7 +125,8 @@ def node(
 ) -> None:
     """Run the chain of a directory with API and explorer, without development calls.
 
-    The chain comes from `trailboss init` or `trailboss dev`. Ctrl-C ends the node.
+    The chain comes from `trailboss init` or `trailboss dev`. A missing sandbox is built first, if the chain runs in it.
+    Beyond this machine the node serves only a chain of the sandbox that is no development chain. Ctrl-C ends the node.
 
     Example: trailboss node --chain play --auto
     """

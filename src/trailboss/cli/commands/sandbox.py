@@ -9,7 +9,7 @@ from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake, NotFound
 from trailboss.cli.lazy import group
 from trailboss.cli.options import argument
-from trailboss.cli.output import columns, note, print_table, progress
+from trailboss.cli.output import Cell, columns, note, print_table, progress
 from trailboss.sandbox import cache
 
 sandbox = group("Build, show, export, import and remove the sandbox: the image that runs strangers' actors.")
@@ -63,29 +63,29 @@ def status(run: Invocation) -> None:
 
 @sandbox.command()
 @command(on_chain=False)
-def export(_run: Invocation, file: File) -> None:
+def export(run: Invocation, file: File) -> None:
     """Write the image to a file of 6 MB, for machines that cannot build it.
 
     Example: trailboss sandbox export sandbox.image
     """
     cache.export_image(file)
-    note(f"{file} holds the image {cache.released_digest().hex()}")
+    _show_file(run, cache.released_digest(), file)
 
 
 @sandbox.command(name="import")
 @command(on_chain=False)
-def import_(_run: Invocation, file: File) -> None:
+def import_(run: Invocation, file: File) -> None:
     """Take the image from a file that `trailboss sandbox export` wrote; its digest is checked.
 
     Example: trailboss sandbox import sandbox.image
     """
-    note(f"the image {cache.import_image(file).hex()} is here")
+    _show_file(run, cache.import_image(file), file)
 
 
 @sandbox.command()
 @command(on_chain=False)
 def remove(
-    _run: Invocation, digest: Annotated[str, argument("DIGEST", "Digest of the image, or its first digits.")]
+    run: Invocation, digest: Annotated[str, argument("DIGEST", "Digest of the image, or its first digits.")]
 ) -> None:
     """Remove an image and its machine code from this machine.
 
@@ -100,7 +100,13 @@ def remove(
         raise NotFound(f"no image that is kept begins with {digest}", "list them with: trailboss sandbox status")
     if len(found) > 1:
         raise Mistake(f"{len(found)} images begin with {digest}", "give more digits of one of them")
-    note(f"the image {found[0].digest} is removed, {_megabytes(cache.remove_image(found[0].digest))}")
+    removed, image = cache.remove_image(found[0].digest), f"0x{found[0].digest}"
+    run.show({"image": image, "bytes": removed}, {"image": image, "removed": _megabytes(removed)})
+
+
+def _show_file(run: Invocation, image: bytes, file: Path) -> None:
+    facts: dict[str, Cell] = {"image": f"0x{image.hex()}", "file": str(file)}
+    run.show(facts, facts)
 
 
 def _megabytes(octets: int) -> str:

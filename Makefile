@@ -24,7 +24,7 @@ MEASURED_WITH := lmdb msgspec tiny-keccak coincurve cffi pycparser cryptography 
 # The sections whose clauses must all be proven.
 REQUIRED := F,Q,E,L,A,G
 # Tests of programs and of what becomes of them: they run on the sandbox as well.
-ON_BOTH_ENGINES := tests/unit/vm tests/golden tests/examples tests/scenarios tests/integration --ignore tests/integration/node \
+ON_BOTH_ENGINES := tests/unit/vm tests/unit/metering tests/golden tests/examples tests/scenarios tests/integration --ignore tests/integration/node \
 	--ignore tests/unit/sandbox
 # How long a soak lasts.
 MINUTES := 60

@@ -16,14 +16,15 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -q
 RECORD := .spec/record.json
-# Other supported Pythons, if the machine has them: the same program must cost the same cycles on each.
+# Other supported Pythons, if the machine has them: on each, a program must cost the same cycles, and the sandbox's image
+# must have the same digest.
 VERSIONS := 3.12 3.13
 MEASURED_WITH := lmdb msgspec tiny-keccak coincurve cffi pycparser cryptography cowboy-actor-sdk cbor2 sortedcontainers \
-	pyroaring typing_extensions
+	pyroaring typing_extensions componentize-py wasmtime zstandard
 # The sections whose clauses must all be proven.
 REQUIRED := F,Q,E,L,A,G
 # Tests of programs and of what becomes of them: they run on the sandbox as well.
-ON_BOTH_ENGINES := tests/unit/vm tests/golden tests/examples tests/scenarios tests/integration --ignore tests/integration/node \
+ON_BOTH_ENGINES := tests/unit/vm tests/unit/metering tests/golden tests/examples tests/scenarios tests/integration --ignore tests/integration/node \
 	--ignore tests/unit/sandbox
 # How long a soak lasts.
 MINUTES := 60
@@ -98,13 +99,13 @@ bench: $(READY) ## the benchmarks, ratios in one run
 reference: $(READY) ## write the generated pages, the pictures and the demo in the README again
 	$(BIN)/python -m tools.reference
 
-versions: $(READY) ## environments of the other supported Pythons that are installed, to compare cycle counts
+versions: $(READY) ## environments of the other supported Pythons that are installed, to compare cycle counts and images
 	@for version in $(VERSIONS); do \
 		for python in python$$version $(HOME)/.pyenv/versions/$$version.*/bin/python; do \
 			if $$python -c '' 2>/dev/null; then break; fi; \
 		done; \
-		$$python -c '' 2>/dev/null || { echo "no Python $$version here: its cycle counts are not compared"; continue; }; \
-		if test .venv-$$version/.ready -nt requirements.lock; then continue; fi; \
+		$$python -c '' 2>/dev/null || { echo "no Python $$version here: its cycle counts and image are not compared"; continue; }; \
+		if test .venv-$$version/.ready -nt requirements.lock -a .venv-$$version/.ready -nt Makefile; then continue; fi; \
 		echo "creating .venv-$$version"; \
 		$$python -m venv .venv-$$version; \
 		pins=$$(for name in $(MEASURED_WITH); do grep -i "^$$name==" requirements.lock; done); \

@@ -127,7 +127,7 @@ def test_allowance_is_a_finding_when_it_covers_nothing_or_gives_no_reason() -> N
     """The list only shrinks, and every entry says why it is there."""
     unused = tidy.allowed([], [{"rule": "float", "path": CORE, "reason": "none left"}])
     assert [finding.message for finding in unused] == [
-        f"entry 1 (float, {CORE}) covers nothing; remove it or mend its limit"
+        f"entry 1 (float, {CORE}) covers nothing; remove it or correct its limit"
     ]
     found = tidy.Finding(CORE, 1, "float", "float literal")
     silent = tidy.allowed([found], [{"rule": "float", "path": CORE, "reason": " "}])

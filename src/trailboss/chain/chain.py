@@ -22,7 +22,7 @@ from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
-from trailboss.sandbox.engines import new_engine
+from trailboss.sandbox.engines import check_engine, new_engine
 from trailboss.state.disk.files import RESTORE
 from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSettings
 from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
@@ -57,10 +57,12 @@ class Chain(ChainReader):
         The engine None stands for the one that the genesis states.
 
         Raises:
-            ConfigurationError: If the genesis cannot be.
+            ConfigurationError: If the genesis cannot be, or the actors of a new chain cannot run on this machine.
             StorageError: If the blocks in the store do not belong to its state.
         """
         params = check_genesis(genesis)
+        if disk is None and engine is None:
+            check_engine(genesis.image)
         store, archive = (MemoryStore(), MemoryArchive()) if disk is None else (disk, DiskArchive(disk, disk.path))
         first = apply_genesis(genesis, store) if store.height == BEFORE_GENESIS else None
         blocks = History(archive, params.governance.block_interval_ms, first, height=store.height)
@@ -109,10 +111,12 @@ class Chain(ChainReader):
             settings: What the store is tuned with.
 
         Raises:
-            ConfigurationError: If the genesis cannot be.
+            ConfigurationError: If the genesis cannot be, or its actors cannot run on this machine.
             StorageError: If a chain or anything else is in the directory, or it cannot be written.
         """
         check_genesis(genesis)
+        if engine is None:
+            check_engine(genesis.image)
         settings = settings or DEFAULT_SETTINGS
         disk = DiskStore.create(directory, encode_genesis(genesis), durable=durable, settings=settings)
         return cls._over(disk, genesis, engine)
@@ -120,6 +124,8 @@ class Chain(ChainReader):
     @classmethod
     def open(cls, directory: Path, engine: Engine | None = None, *, settings: StoreSettings | None = None) -> Self:
         """Open the chain in a directory, as its last block left it.
+
+        A chain of the sandbox opens without its image, and needs it to run a frame.
 
         Raises:
             StorageError: If there is no chain, another process has it open, or its files cannot be trusted; with what

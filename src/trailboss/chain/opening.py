@@ -124,14 +124,14 @@ def differences(genesis: Genesis, wanted: GenesisOptions) -> Iterator[str]:
         yield f"{accounts} funded accounts, not {wanted.accounts}"
 
 
-def stated_image(directory: Path) -> bytes:
-    """Return the digest of the sandbox's image that the chain in a directory runs; empty for the native engine.
+def stated_genesis(directory: Path) -> Genesis:
+    """Return what the chain in a directory started from.
 
     Raises:
         StorageError: If there is no chain, or it is in use.
     """
     with closing(DiskStore.open(directory)) as disk:
-        return decode_genesis(disk.genesis).image
+        return decode_genesis(disk.genesis)
 
 
 def funded_accounts(genesis: Genesis) -> int:

@@ -10,6 +10,7 @@ from trailboss.cli.errors import Mistake
 from trailboss.cli.values import parse_hash
 from trailboss.model.transactions import Instruction, SetBalance, Transaction
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.sandbox.engines import can_run
 from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_list
 from trailboss.views.explain import life
 from trailboss.views.read_only_calls import ask_actor, try_timer
@@ -76,5 +77,6 @@ class DirectoryChain(Chain):
     match_timers = timer_list.match_timer
 
     def explain(self, timer_id: Hash32) -> TimerLife:
-        """Return a timer's whole life."""
-        return explain_timer(self, timer_id, attempt=partial(try_timer, self))
+        """Return a timer's whole life; its next fire is tried if this machine can run the chain's actors."""
+        attempt = partial(try_timer, self) if can_run(self.genesis.image) else None
+        return explain_timer(self, timer_id, attempt=attempt)

@@ -60,7 +60,7 @@ PANELS: Final = {
         (
             "sandbox",
             "sandbox:sandbox",
-            "Build, show, export and import the sandbox: the image that runs strangers' actors.",
+            "Build, show, export, import and remove the sandbox: the image that runs strangers' actors.",
         ),
     ),
     "Keep and check": (

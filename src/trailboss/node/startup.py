@@ -14,6 +14,7 @@ from trailboss.node.logs import log
 from trailboss.node.options import NodeOptions
 from trailboss.node.service import Node
 from trailboss.primitives.errors import ConfigurationError
+from trailboss.sandbox.engines import check_engine
 
 INDEX_FILE: Final = "index.sqlite"
 JOURNAL_FILE: Final = "mempool.journal"
@@ -48,9 +49,13 @@ def open_node(options: NodeOptions) -> Node:
 def _open_chain(options: NodeOptions, directory: Path) -> Chain:
     if options.directory is None:
         return create_temporary(directory, options.genesis)
-    if options.development:
-        return open_or_create(directory, options.genesis)
-    return open_as_wanted(directory, options.genesis)
+    chain = (open_or_create if options.development else open_as_wanted)(directory, options.genesis)
+    try:
+        check_engine(chain.genesis.image)
+    except ConfigurationError:
+        chain.close()
+        raise
+    return chain
 
 
 def _open_mempool(chain: Chain, directory: Path | None) -> Mempool:

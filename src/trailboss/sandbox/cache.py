@@ -26,6 +26,8 @@ from trailboss.sandbox.stage import WASM_STACK_BYTES, on_stage
 from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError
 
 OPTIMIZATION: Final = "speed"
+SETTINGS_DIGITS: Final = 16
+NOT_BUILT: Final = "the sandbox is not built on this machine: run: trailboss sandbox build"
 _MAGIC: Final = b"TBIMAGE1"
 _HEAD: Final = struct.Struct("<8sQQ")  # magic, bytes of the module, bytes of the memory
 _DIGEST_BYTES: Final = 32
@@ -40,6 +42,14 @@ def silent(_: str) -> None:
     """Report nothing."""
 
 
+class KeptImage(Struct, frozen=True):
+    """An image in the cache."""
+
+    digest: str  # in hexadecimal
+    bytes: int  # of the image and of its machine code
+    is_released: bool  # whether this version of Trailboss runs it
+
+
 class SandboxStatus(Struct, frozen=True):
     """What of the sandbox is there."""
 
@@ -47,6 +57,7 @@ class SandboxStatus(Struct, frozen=True):
     directory: str  # where image and machine code are kept
     has_image: bool
     has_code: bool  # machine code for this wasmtime and this processor
+    images: tuple[KeptImage, ...]  # that are kept, this version's first
 
 
 def released_digest() -> bytes:
@@ -63,8 +74,63 @@ def cache_directory() -> Path:
 def status() -> SandboxStatus:
     """Return what is there."""
     digest = released_digest()
-    has_image, has_code = _image_path(digest).exists(), _code_path(digest).exists()
-    return SandboxStatus(digest.hex(), str(cache_directory()), has_image, has_code)
+    has_image, has_code = _image_path(digest).exists(), _code_path(digest.hex()).exists()
+    return SandboxStatus(digest.hex(), str(cache_directory()), has_image, has_code, kept_images())
+
+
+def kept_images() -> tuple[KeptImage, ...]:
+    """Return the images in the cache, this version's first."""
+    released = released_digest().hex()
+    digests = sorted(
+        (path.stem for path in cache_directory().glob("*.image")), key=lambda each: (each != released, each)
+    )
+    sizes = ((each, sum(path.stat().st_size for path in _files_of(each))) for each in digests)
+    return tuple(KeptImage(digest, size, digest == released) for digest, size in sizes)
+
+
+def remove_image(digest: str) -> int:
+    """Remove an image and its machine code; return their bytes.
+
+    A node that runs it keeps what it has loaded; a chain that states it needs it again at its next start.
+    """
+    return _remove(_files_of(digest))
+
+
+def remove_leftovers() -> int:
+    """Remove what nothing uses any more, and return its bytes: never an image.
+
+    That is what a process left that was killed while it wrote, and machine code of a missing image, of another wasmtime
+    or of other settings.
+    """
+    used = {_code_path(each.digest) for each in kept_images()}
+    code = (path for path in cache_directory().glob("*.code") if path not in used)
+    return _remove([*code, *filter(_is_abandoned, cache_directory().glob("*.*"))])
+
+
+def _files_of(digest: str) -> list[Path]:
+    return [path for form in ("image", "*.code") for path in cache_directory().glob(f"{digest}.{form}")]
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Return whether the process that began to write a file has ended; see `_write`."""
+    number = path.suffix.removeprefix(".")
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except (ValueError, OverflowError, PermissionError):
+        pass  # no such name; or another user's process has the number now
+    return False
+
+
+def _remove(paths: list[Path]) -> int:
+    removed = 0
+    for path in paths:
+        with suppress(FileNotFoundError):
+            size = path.stat().st_size
+            path.unlink()
+            removed += size
+    return removed
 
 
 def is_built() -> bool:
@@ -73,11 +139,22 @@ def is_built() -> bool:
 
 
 def build(report: Report = silent) -> bytes:
-    """Build the image, keep it with its machine code, and return its digest.
+    """Build the image unless it is here, keep it with its machine code, and return its digest.
+
+    What other builds have left is removed.
 
     Raises:
         ConfigurationError: If a part is missing, or the image is not the one of this version.
     """
+    remove_leftovers()
+    image = _kept_image(released_digest()) or _new_image(report)
+    report("compiling for this processor")
+    machine_code(image, Compiler(WASM_STACK_BYTES, OPTIMIZATION))
+    return image.digest()
+
+
+def _new_image(report: Report) -> Image:
+    """Build the image and keep it."""
     from trailboss.sandbox.image.builder import build_image  # noqa: PLC0415  # needs what only a build needs
 
     image = on_stage(lambda: build_image(report=report))
@@ -87,9 +164,7 @@ def build(report: Report = silent) -> bytes:
             "you changed the engine, run: make reference; else import the image: trailboss sandbox import FILE"
         )
     keep(image)
-    report("compiling for this processor")
-    machine_code(image, Compiler(WASM_STACK_BYTES, OPTIMIZATION))
-    return image.digest()
+    return image
 
 
 def keep(image: Image) -> None:
@@ -102,10 +177,24 @@ def keep(image: Image) -> None:
     )
 
 
+def check_version(digest: bytes) -> None:
+    """Refuse an image that this version of Trailboss does not run with `ConfigurationError`, even if it is kept.
+
+    What serves a guest's requests is not in the image: an image runs as the chain expects under its own version alone.
+    """
+    released = released_digest()
+    if digest != released:
+        raise ConfigurationError(
+            f"the chain runs the sandbox's image {digest.hex()}, and this version of Trailboss has {released.hex()}: "
+            "use the version that the chain started with"
+        )
+
+
 def check_image(digest: bytes) -> None:
-    """Refuse an image that is not on this machine with `ConfigurationError`."""
+    """Refuse an image that cannot run on this machine with `ConfigurationError`: of another version, or not built."""
+    check_version(digest)
     if not _image_path(digest).exists():
-        raise ConfigurationError(_missing(digest))
+        raise ConfigurationError(NOT_BUILT)
 
 
 @lru_cache(maxsize=1)
@@ -113,14 +202,12 @@ def load_runtime(digest: bytes) -> Runtime:
     """Return the loaded image of a digest; the process keeps one.
 
     Raises:
-        ConfigurationError: If it is not here, or the machine cannot run it.
+        ConfigurationError: If it is not here or of another version, or the machine cannot run it.
     """
-    path = _image_path(digest)
-    try:
-        image = _decoded(path.read_bytes())
-    except FileNotFoundError:
-        raise ConfigurationError(_missing(digest)) from None
-    if image is None or image.digest() != digest:
+    check_image(digest)
+    image = _kept_image(digest)
+    if image is None:
+        path = _image_path(digest)
         with suppress(FileNotFoundError):
             path.unlink()
         raise ConfigurationError(f"{path} is damaged and has been removed; build it again: trailboss sandbox build")
@@ -132,7 +219,7 @@ def export_image(path: Path) -> None:
     """Write the image of this version to a file, compressed to some 6 MB."""
     image = _image_path(released_digest())
     if not image.exists():
-        raise ConfigurationError(_missing(released_digest()))
+        raise ConfigurationError(NOT_BUILT)
     path.write_bytes(lzma.compress(image.read_bytes(), preset=_COMPRESSION))
 
 
@@ -156,6 +243,15 @@ def import_image(path: Path) -> bytes:
     return image.digest()
 
 
+def _kept_image(digest: bytes) -> Image | None:
+    """Return an image from the cache; None if it is missing or damaged."""
+    with suppress(FileNotFoundError):
+        image = _decoded(_image_path(digest).read_bytes())
+        if image is not None and image.digest() == digest:
+            return image
+    return None
+
+
 def _decoded(octets: bytes) -> Image | None:
     if len(octets) < _HEAD.size:
         return None
@@ -165,22 +261,14 @@ def _decoded(octets: bytes) -> Image | None:
     return Image(octets[_HEAD.size : _HEAD.size + module], octets[_HEAD.size + module :])
 
 
-def _missing(digest: bytes) -> str:
-    if digest == released_digest():
-        return "the sandbox is not built on this machine: run: trailboss sandbox build"
-    return (
-        f"the chain runs the sandbox's image {digest.hex()}, and this version of Trailboss has "
-        f"{released_digest().hex()}: use the version that the chain started with"
-    )
-
-
 def _image_path(digest: bytes) -> Path:
     return cache_directory() / f"{digest.hex()}.image"
 
 
-def _code_path(digest: bytes) -> Path:
-    parts = (digest.hex(), VERSION, OPTIMIZATION, str(WASM_STACK_BYTES), platform.machine(), _processor())
-    return cache_directory() / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}.code"
+def _code_path(digest: str) -> Path:
+    parts = (VERSION, OPTIMIZATION, str(WASM_STACK_BYTES), platform.machine(), _processor())
+    settings = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:SETTINGS_DIGITS]
+    return cache_directory() / f"{digest}.{settings}.code"
 
 
 def _processor() -> str:
@@ -194,7 +282,7 @@ def _processor() -> str:
 
 def machine_code(image: Image, compiler: Compiler) -> bytes:
     """Return the machine code of an image, compiled unless it is kept and can be trusted."""
-    path = _code_path(image.digest())
+    path = _code_path(image.digest().hex())
     octets = _read_private(path)
     if octets is not None and hashlib.sha256(octets[_DIGEST_BYTES:]).digest() == octets[:_DIGEST_BYTES]:
         code = octets[_DIGEST_BYTES:]

@@ -7,6 +7,8 @@ frame is charged the larger of its cycles and its fuel divided by `FUEL_PER_CYCL
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError, ErrorObject, Rejection, RejectionReason
@@ -214,7 +216,8 @@ class FrameRun:
         meter.cycles_used = max(meter.cycles_used, min(self.machine.counted_cycles(), meter.cycles_limit))
         if isinstance(ended, GuestTrap) and ended.is_out_of_fuel:
             meter.cycles_used = meter.cycles_limit + 1
-            return failures.exhaustion(meter, self._lines())
+            what = f"its work in C used the fuel that its limit of {meter.cycles_limit} cycles buys"
+            return structs.replace(failures.exhaustion(meter, self._lines()), what=what)
         if isinstance(ended, Forgery):
             return Rejection(RejectionReason.PVM_ERROR, f"the sandbox ended the frame: {ended}").error()
         return Rejection(RejectionReason.OUT_OF_MEMORY, f"the sandbox ended the frame: {ended}").error()

@@ -19,16 +19,38 @@ class EngineName(StrEnum):
 def new_engine(params: ChainParams, image: bytes) -> Engine:
     """Return the engine of a chain; ``image`` is the digest of the sandbox's image, empty for the native engine.
 
+    The image is loaded with the first frame, so a chain can be read without it; see `check_engine`.
+
     Raises:
-        ConfigurationError: If the sandbox or its image is not here, or the chain's prices are not the image's.
+        ConfigurationError: If the chain's prices are not the image's.
     """
     if not image:
         return NativeEngine(params)
-    from trailboss.sandbox.cache import check_image, load_runtime
+    from trailboss.sandbox.cache import load_runtime
     from trailboss.sandbox.engine import SandboxEngine
 
-    check_image(image)
     return SandboxEngine(params, partial(load_runtime, image))
+
+
+def check_engine(image: bytes) -> None:
+    """Refuse a chain whose actors this machine cannot run.
+
+    Raises:
+        ConfigurationError: If this version of Trailboss runs another image, or the image is not here.
+    """
+    if image:
+        from trailboss.sandbox.cache import check_image
+
+        check_image(image)
+
+
+def can_run(image: bytes) -> bool:
+    """Return whether this machine can run the actors of a chain."""
+    try:
+        check_engine(image)
+    except ConfigurationError:
+        return False
+    return True
 
 
 def default_engine() -> EngineName:

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,11 @@ def test_image_crosses_to_another_machine_in_a_file(image, tmp_path, monkeypatch
     assert cache.import_image(tmp_path / "image.xz") == image.digest()
     assert cache.is_built()
 
+    # It is compiled, not built: the other machine may lack what a build needs.
+    assert not cache.status().has_code
+    assert cache.build() == image.digest()
+    assert cache.status().has_code
+
 
 def test_image_is_refused_when_it_is_of_another_version(image, tmp_path, monkeypatch):
     cache.keep(image)
@@ -123,3 +130,56 @@ def test_file_is_refused_when_it_is_no_image(image, tmp_path, content):
     Path(tmp_path / "file").write_bytes(content)
     with pytest.raises(StorageError):
         cache.import_image(tmp_path / "file")
+
+
+def unfinished(image, process):
+    return cache.cache_directory() / f"{image.digest().hex()}.{process}"
+
+
+def ended_process():
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    return process.pid
+
+
+def test_leftovers_are_removed_when_no_process_uses_them(image, compiler):
+    """What a killed builder left, and machine code of a missing image or of other settings; never an image."""
+    cache.keep(image)
+    other = Image(MODULE, bytes(2 * 65_536))
+    cache.keep(other)
+    cache.machine_code(image, compiler)
+    kept = set(cache.cache_directory().iterdir()) | {unfinished(image, os.getpid())}
+    unfinished(image, os.getpid()).write_bytes(b"growing")
+    for left in (
+        unfinished(image, ended_process()),
+        cache.cache_directory() / f"{image.digest().hex()}.0123456789abcdef.code",
+        cache.cache_directory() / f"{'0' * 64}.0123456789abcdef.code",
+        cache.cache_directory() / f"{'f' * 64}.code",
+    ):
+        left.write_bytes(b"left")
+
+    assert cache.remove_leftovers() == 4 * len(b"left")
+    assert set(cache.cache_directory().iterdir()) == kept
+
+
+def test_image_is_removed_with_its_code_and_no_other(image, compiler):
+    other = Image(MODULE, bytes(2 * 65_536))
+    cache.keep(other)
+    cache.keep(image)
+    code = cache.machine_code(image, compiler)
+    first, second = cache.kept_images()
+
+    assert (first.digest, first.is_released) == (image.digest().hex(), True)
+    assert first.bytes == 24 + len(MODULE) + 65_536 + 32 + len(code)
+    assert (second.digest, second.is_released) == (other.digest().hex(), False)
+    assert cache.remove_image(first.digest) == first.bytes
+    assert cache.kept_images() == (second,)
+
+
+def test_image_does_not_run_when_it_is_of_another_version(image):
+    """Even if it is here: what serves its requests belongs to its own version."""
+    other = Image(MODULE, bytes(2 * 65_536))
+    cache.keep(other)
+    for refused in (cache.check_image, cache.load_runtime):
+        with pytest.raises(ConfigurationError, match="use the version that the chain started with"):
+            refused(other.digest())

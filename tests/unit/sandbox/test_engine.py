@@ -12,7 +12,7 @@ from trailboss.primitives.errors import ConfigurationError, InvariantError, Reje
 from trailboss.primitives.keccak import keccak256
 from trailboss.sandbox import pages
 from trailboss.sandbox.engine import FUEL_PER_CYCLE, FrameRun
-from trailboss.sandbox.engines import new_engine
+from trailboss.sandbox.engines import check_engine, new_engine
 from trailboss.sandbox.guest_layout import RUN, pack
 from trailboss.sandbox.runtime import CALLS, PRINT_TEXT
 from trailboss.sandbox.stage import on_stage
@@ -175,7 +175,7 @@ def test_engine_is_refused_when_the_prices_are_not_the_images(runtime):
 
 def test_chain_is_refused_when_its_image_is_not_here():
     with pytest.raises(ConfigurationError, match="use the version that the chain started with"):
-        new_engine(load_params("mainnet"), bytes(32))
+        check_engine(bytes(32))
 
 
 class Forger:

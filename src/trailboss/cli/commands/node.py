@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from trailboss import __version__
 from trailboss.chain.development import DEPLOYER, DevelopmentAccount, account_name, development_account
-from trailboss.chain.opening import AUTOMATIC, GenesisOptions, funded_accounts, stated_image
+from trailboss.chain.opening import AUTOMATIC, GenesisOptions, funded_accounts, stated_genesis
 from trailboss.cli import options as common
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.commands.sandbox import build_if_missing
@@ -33,6 +33,20 @@ SHOWN_ACCOUNTS: Final = 20  # accounts that are listed; a document has them all
 KEYS_BESIDE: Final = 130  # columns from which a private key fits beside its address
 MS_PER_SECOND: Final = 1_000
 SHOWN_DIGITS: Final = 8
+DEVELOPMENT_CHAIN: Final = "is for development: its keys are public, and it takes unsigned transactions for any account"
+NATIVE_CHAIN: Final = "runs actors in this process, where any of them can stop the node"
+FOR_STRANGERS: Final = (
+    f"listen on {node_options.HOST}, or start a chain whose genesis has your accounts and states the sandbox's image, "
+    "with: trailboss init DIR --genesis FILE; see docs/how-to/node-for-strangers.md"
+)
+DEVELOPMENT_RIGHTS: Final = (
+    "send transactions, set balances, go back in time, and act for every account",
+    f"Listen on {node_options.HOST} unless you trust the whole network.",
+)
+PUBLIC_RIGHTS: Final = (
+    "send transactions and run views",
+    "Let a proxy alone reach it: the node encrypts nothing, and does not cut slow clients.",
+)
 NATIVE_DANGER: Final = ", and actors run in this process: one that never ends or takes all memory stops it"
 _BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
 
@@ -111,7 +125,8 @@ def node(
 ) -> None:
     """Run the chain of a directory with API and explorer, without development calls.
 
-    The chain comes from `trailboss init` or `trailboss dev`. Ctrl-C ends the node.
+    The chain comes from `trailboss init` or `trailboss dev`. A missing sandbox is built first, if the chain runs in it.
+    Beyond this machine the node serves only a chain of the sandbox that is no development chain. Ctrl-C ends the node.
 
     Example: trailboss node --chain play --auto
     """
@@ -144,7 +159,7 @@ def _run(run: Invocation, pacing: Pacing, serving: Serving, **chain: Any) -> Non
         from trailboss.server import run_node  # noqa: PLC0415
 
         if options.directory is not None and not options.development:
-            _check_engine(options.directory, options)
+            _check_chain(options.directory, options)
         configure_logs(serving.log)
         status = run_node(options, begin)
     except ModuleNotFoundError as error:
@@ -157,13 +172,14 @@ def _run(run: Invocation, pacing: Pacing, serving: Serving, **chain: Any) -> Non
         raise typer.Exit(status)
 
 
-def _check_engine(directory: Path, options: NodeOptions) -> None:
-    """Build the sandbox for a chain that runs it. `Mistake` if strangers would reach a chain that does not."""
-    if stated_image(directory):
-        build_if_missing()
-    elif not options.is_loopback:
-        what = f"the chain in {directory} runs actors in this process, where any of them can stop the node"
-        raise Mistake(what, f"listen on {node_options.HOST}, or start a chain with: trailboss init --vm sandbox")
+def _check_chain(directory: Path, options: NodeOptions) -> None:
+    """Build the sandbox for a chain that runs it. `Mistake` if strangers would reach a chain that is not for them."""
+    genesis = stated_genesis(directory)
+    if not options.is_loopback and (genesis.development or not genesis.image):
+        flaw = DEVELOPMENT_CHAIN if genesis.development else NATIVE_CHAIN
+        raise Mistake(f"the chain in {directory} {flaw}", FOR_STRANGERS)
+    if genesis.image:
+        build_if_missing(genesis.image)
 
 
 def parse_block_time(text: str) -> int:
@@ -252,13 +268,10 @@ def _show(node: "Node", port: int) -> None:
         typer.echo()
         _show_accounts(accounts)
     if not options.is_loopback:
-        dev = ", set balances, go back in time, and act for every account" if options.development else ""
-        warning = fill(
-            f"WARNING: the node listens on {options.host}. Anyone who reaches that address can send "
-            f"transactions{dev}{'' if view.genesis.image else NATIVE_DANGER}. "
-            f"Listen on {node_options.HOST} unless you trust the whole network.",
-            TEXT_COLUMNS,
-        )
+        rights, advice = DEVELOPMENT_RIGHTS if options.development else PUBLIC_RIGHTS
+        danger = "" if view.genesis.image else NATIVE_DANGER
+        who = f"WARNING: the node listens on {options.host}. Anyone who reaches that address can"
+        warning = fill(f"{who} {rights}{danger}. {advice}", TEXT_COLUMNS)
         note(f"\n{warning}")
     typer.echo("\nCtrl-C ends the node.")
 

@@ -187,8 +187,10 @@ class ChainThread:
 
     def _build(self) -> None:
         pace, late = self._timer.pace, self._timer.take(self._now())
-        is_timed = pace.rhythm is Rhythm.INTERVAL
-        within = pace.block_time_ms * NANOSECONDS_PER_MS * WORK_PERCENT // 100 if is_timed else None
+        within = None
+        if pace.rhythm is Rhythm.INTERVAL:
+            # From its place in the grid, so that a late block takes less, and the next comes in time again.
+            within = pace.block_time_ms * NANOSECONDS_PER_MS * WORK_PERCENT // 100 - (late or 0)
         # A block that only a call made due is built if there is something to put into it.
         if self.builder.build(late=late, within=within, is_optional=late is None):
             self._timer.built(self._now())

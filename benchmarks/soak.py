@@ -207,9 +207,9 @@ def number_of(name: str, text: str) -> int:
 
 
 def sign(
-    instruction: Instruction, account: DevelopmentAccount, nonce: int, cycles_limit: int = CYCLES_LIMIT
+    instruction: Instruction, account: DevelopmentAccount, nonce: int, cycles_limit: int = CYCLES_LIMIT, tip: int = 0
 ) -> Transaction:
-    """Return a signed transaction that offers `PRICE`."""
+    """Return a signed transaction that offers `PRICE`, and a tip of so many base units a cycle."""
     transaction = Transaction(
         chain_id=development_genesis().chain_id,
         nonce=nonce,
@@ -218,6 +218,7 @@ def sign(
         cells_limit=CELLS_LIMIT,
         max_fee_per_cycle=PRICE,
         max_fee_per_cell=PRICE,
+        max_priority_fee_per_cycle=tip,
     )
     return sign_transaction(transaction, account.private_key)
 

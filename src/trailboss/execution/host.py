@@ -300,12 +300,12 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
     caller.meter.charge_cycles(cycles)
     if error is None:
         return outcome.return_value
-    is_missing = error.code == RejectionReason.ACTOR_NOT_FOUND.code
+    is_missing, callee = error.code == RejectionReason.ACTOR_NOT_FOUND.code, str(Address(target))
     raise Rejection(
         RejectionReason.NOT_FOUND if is_missing else RejectionReason.PVM_ERROR,
-        f"call of {handler} on {Address(target)} failed: E{error.code} {error.slug}: {error.what}",
-        target=str(Address(target)),
+        f"call of {handler} on {callee} failed: E{error.code} {error.slug}: {error.what}",
+        target=callee,
         handler=handler,
         callee_code=error.code,
-        callee_traceback="\n".join((f"in {handler} of {Address(target)}:", *traceback_of(error))),
+        callee_traceback="\n".join((f"in {handler} of {callee}:", *traceback_of(error))),
     )

@@ -1,6 +1,6 @@
 """What is done with the chain, a step at a time, and how each step is published, by the thread that has the chain."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain as chained
 from types import MappingProxyType
 from typing import Final
@@ -41,6 +41,7 @@ class Published(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     seconds: float = 0.0  # time that building and publishing took
     # Seconds that a block of the interval came after its place in the grid; None for any other step.
     late: float | None = None
+    left: int = 0  # transactions that the block did not come to, because its time was used up; they wait on
 
 
 class Clocks(Struct, frozen=True):
@@ -106,10 +107,11 @@ class Builder:
             and chain.idle_until(chain.height + 1) > chain.height
         )
 
-    def build(self, *, late: int | None = None, is_optional: bool = False) -> bool:
+    def build(self, *, late: int | None = None, within: int | None = None, is_optional: bool = False) -> bool:
         """Build a block from the mempool, unless it ``is_optional`` and no transaction comes into it.
 
-        Returns whether there is one; ``late`` is how many nanoseconds it comes after its place in the grid.
+        Returns whether there is one; ``late`` is how many nanoseconds it comes after its place in the grid. Once
+        ``within`` nanoseconds have passed, it takes no further transaction; None for no such bound. Decision: D-70
         """
         # CHECK
         begun = self._clocks.now()
@@ -124,18 +126,29 @@ class Builder:
         if self._options.clock is Clock.WALL:
             # A chain that was sent ahead creeps on until the wall clock has caught up. Decision: D-70.
             timestamp_ms = max(self._clocks.wall() // NANOSECONDS_PER_MS, before.timestamp_ms + 1)
-        transactions = [pooled.transaction for pooled in offered]
+        transactions: Iterable[Transaction] = [pooled.transaction for pooled in offered]
+        if within is not None:
+            transactions = self._until(begun + within, transactions)
         # The mempool holds no transaction whose signature has not been checked.
         applied = self.chain.build(transactions, timestamp_ms, unless_refused=is_optional, signatures_checked=True)
         is_built = self.chain.height > before.height
         # SETTLE
+        left = len(offered) - len(applied.block.transactions) - len(applied.refused)
+        offered = offered[: len(offered) - left]
         refusals = {id(transaction): rejection for transaction, rejection in applied.refused}
         included = [pooled.hash for pooled in offered if id(pooled.transaction) not in refusals]
         found = ((pooled.hash, refusals.get(id(pooled.transaction))) for pooled in offered)
         refused = {tx_hash: rejection for tx_hash, rejection in found if rejection is not None}
         blocks = (applied.block,) if is_built else ()
-        self._publish(blocks, begun, included=included, refused=refused, late=late)
+        self._publish(blocks, begun, included=included, refused=refused, late=late, left=left)
         return is_built
+
+    def _until(self, end: int, transactions: Iterable[Transaction]) -> Iterator[Transaction]:
+        """Yield transactions until a time, the first in any case: fires before it may have used up the time."""
+        for at, transaction in enumerate(transactions):
+            if at and self._clocks.now() >= end:
+                break
+            yield transaction
 
     def advance(self, height: int) -> None:
         """Build blocks up to a height, the first ones from the mempool. Due timers run in each.
@@ -213,6 +226,7 @@ class Builder:
         returned: Sequence[Transaction] = (),
         reorg_from: int | None = None,
         late: int | None = None,
+        left: int = 0,
     ) -> None:
         if reorg_from is not None:
             self._index.revert(reorg_from)
@@ -227,5 +241,6 @@ class Builder:
                 refused={end.hash: end.rejection for end in endings if end.rejection is not None},
                 seconds=(self._clocks.now() - begun) / NANOSECONDS_PER_SECOND,
                 late=None if late is None else late / NANOSECONDS_PER_SECOND,
+                left=left,
             )
         )

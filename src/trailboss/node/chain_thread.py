@@ -14,13 +14,22 @@ from typing import Final, TypeVar
 from trailboss.chain import Chain
 from trailboss.index import Index
 from trailboss.mempool import Mempool
-from trailboss.node.block_builder import NANOSECONDS_PER_SECOND, Builder, Clocks, Published, StoppingError
+from trailboss.node.block_builder import (
+    NANOSECONDS_PER_MS,
+    NANOSECONDS_PER_SECOND,
+    Builder,
+    Clocks,
+    Published,
+    StoppingError,
+)
 from trailboss.node.block_timer import BlockTimer
 from trailboss.node.options import NodeOptions, Pace, Rhythm
 from trailboss.primitives.errors import Rejection
 
 Result = TypeVar("Result")
 STOPPING: Final = "the node is stopping"
+WORK_PERCENT: Final = 50
+"""Part of an interval after which a block takes no further transaction: one frame, the commit and readers follow."""
 STEPS_BEHIND_MAX: Final = 16  # steps that the event loop may be behind before a long advance waits for it
 
 
@@ -177,9 +186,13 @@ class ChainThread:
         self._failed(error)
 
     def _build(self) -> None:
-        late = self._timer.take(self._now())
+        pace, late = self._timer.pace, self._timer.take(self._now())
+        within = None
+        if pace.rhythm is Rhythm.INTERVAL:
+            # From its place in the grid, so that a late block takes less, and the next comes in time again.
+            within = pace.block_time_ms * NANOSECONDS_PER_MS * WORK_PERCENT // 100 - (late or 0)
         # A block that only a call made due is built if there is something to put into it.
-        if self.builder.build(late=late, is_optional=late is None):
+        if self.builder.build(late=late, within=within, is_optional=late is None):
             self._timer.built(self._now())
 
     def _run_command(self) -> None:

@@ -98,7 +98,10 @@ def log_step(published: Published) -> None:
             counts = (len(block.transactions), origins.count(Origin.TIMER), origins.count(Origin.MESSAGE))
             facts: dict[str, object] = {"height": block.height}
             facts |= ((name, count) for name, count in zip(COUNTED, counts, strict=True) if count)
-            _LOG.write("info", "block", facts | {"ms": round(published.seconds * MILLISECONDS)})
+            facts["ms"] = round(published.seconds * MILLISECONDS)
+            if published.left:
+                facts["left"] = published.left
+            _LOG.write("info", "block", facts)
         for line in block_prints(block):
             write = _LOG.warning if line.is_warning else _LOG.info
             write("printed", height=block.height, actor=str(line.actor), handler=line.handler, text=line.text)

@@ -76,6 +76,9 @@ class Metrics:
             return prometheus.Counter(*self._describe("Counters", name, about, labels), registry=self.registry)
 
         self.blocks = counter("blocks", "Blocks built, those that were lost again included.")
+        self.blocks_cut = counter(
+            "blocks_cut", "Blocks that left transactions waiting because half of the interval was used up."
+        )
         self.reorgs = counter("reorgs", "Times that the chain went back.")
         self.transactions = counter("transactions", "Transactions in blocks.", status="ok or reverted")
         self.refusals = counter(
@@ -170,6 +173,8 @@ class Metrics:
     def record(self, published: Published) -> None:
         """Count a step of the chain. Complexity: O(receipts + events)."""
         self.blocks.inc(len(published.blocks))
+        if published.left:
+            self.blocks_cut.inc()
         if published.reorg_from is not None:
             self.reorgs.inc()
         if len(published.blocks) == 1:

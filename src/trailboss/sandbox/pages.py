@@ -146,11 +146,13 @@ class Restorer:
         if self._faults is None or self._faults != _page_faults():
             regions = self._scan.regions(self.machine.address, self.machine.address + self.machine.size)
             if regions != self._regions:
-                self._list(regions)
-        if self._total > COPIES_MAX * PAGE:
-            self._first.map_into(self.machine)
-            self._regions, self._count, self._total = b"", 0, 0
-            return
+                spans = joined(regions)
+                if sum(end - start for start, end in spans) > COPIES_MAX * PAGE:
+                    self._first.map_into(self.machine)
+                    self._regions, self._count, self._total = b"", 0, 0
+                    return
+                self._regions = regions
+                self._list(spans)
         done = at = 0
         while at < self._count:
             size = _system.preadv(
@@ -173,11 +175,9 @@ class Restorer:
             os.close(self._content)
             self._content = -1
 
-    def _list(self, regions: bytes) -> None:
+    def _list(self, spans: list[tuple[int, int]]) -> None:
         """Keep the first content of every page that is a copy."""
-        self._regions = regions
         base = self.machine.address
-        spans = joined(regions)
         content = b"".join(self._first.content(start - base, end - base) for start, end in spans)
         self._vectors = (ctypes.c_uint64 * (2 * len(spans)))(
             *[number for start, end in spans for number in (start, end - start)]

@@ -30,7 +30,9 @@ def _print(site: CallSite, positional: Sequence[object], _named: Mapping[str, ob
 
 
 ACTORS_KEPT: Final = 256
-"""First states that are kept, about 1 MiB each; another actor's first frame compiles it again."""
+"""First states that are kept, 1 MiB each; another actor's next frame loads its compiled form again in 4 to 60 ms."""
+COMPILED_BYTES_MAX: Final = 64 * 2**20
+"""Compiled forms that are kept, some 4 KB each and up to 1 MB; to compile one again takes 7 ms to 2 s."""
 MACHINES_KEPT: Final = 32  # machines that wait for the next frame of their actors, up to 4 MiB each
 COMPILE_FUEL: Final = 30_000_000_000  # of a check or a compilation; the deployment pays for it by its size
 UNMETERED: Final = 2**62  # cycles and cells of a module that runs ahead
@@ -39,6 +41,9 @@ PRINT_TEXT: Final = len(HOST_CALLS)
 CONSTANT_CALL: Final = list(HOST_CALLS).index("runtime_config")  # its answer is the same in every frame
 MODULE_FUEL: Final = 1_000_000_000
 """Fuel of a module that runs ahead of its frames. One that needs more runs in each of its frames, which pays for it."""
+
+
+ActorKey = tuple[bytes, LimitParams, CostParams]  # hash of the source, and what the compiled form depends on
 
 
 class PreparedActor(Struct, frozen=True):
@@ -61,7 +66,9 @@ class Runtime:
         self._module = compiler.load(code)
         self._memory = ImageFile(image.memory)
         self._idle: list[tuple[PreparedActor, Restorer]] = []  # the one that waits longest first
-        self._actors: OrderedDict[tuple[bytes, LimitParams, CostParams], PreparedActor] = OrderedDict()
+        self._actors: OrderedDict[ActorKey, PreparedActor] = OrderedDict()
+        self._compiled: OrderedDict[ActorKey, bytes] = OrderedDict()  # the one that was loaded longest ago first
+        self._compiled_bytes = 0
         self._lock = threading.Lock()
 
     def new_machine(self) -> Machine:
@@ -82,7 +89,9 @@ class Runtime:
         with self._lock:
             actor = self._actors.get(key)
             if actor is None:
-                actor = self._actors[key] = self._prepared(source, code_hash, params)
+                octets = self._compiled.get(key) or self._compile(source, code_hash, params)
+                actor = self._actors[key] = self._prepared(octets, params)
+                self._keep_compiled(key, octets)
                 if len(self._actors) > ACTORS_KEPT:
                     self._actors.popitem(last=False)
             self._actors.move_to_end(key)
@@ -110,8 +119,14 @@ class Runtime:
         ask_guest(machine, (LOAD, actor.octets, limits_of(params)))
         return machine
 
-    def _prepared(self, source: str, code_hash: bytes, params: ChainParams) -> PreparedActor:
-        octets = self._compiled(source, code_hash, params)
+    def _keep_compiled(self, key: ActorKey, octets: bytes) -> None:
+        self._compiled_bytes += 0 if key in self._compiled else len(octets)
+        self._compiled[key] = octets
+        self._compiled.move_to_end(key)
+        while self._compiled_bytes > COMPILED_BYTES_MAX:
+            self._compiled_bytes -= len(self._compiled.popitem(last=False)[1])
+
+    def _prepared(self, octets: bytes, params: ChainParams) -> PreparedActor:
         machine = self._image_machine()
         machine.set_fuel(COMPILE_FUEL)
         (names,) = ask_guest(machine, (LOAD, octets, limits_of(params)))
@@ -130,7 +145,7 @@ class Runtime:
         machine.close()
         return PreparedActor(octets, frozenset(names.split("\n")), first, cycles, fuel)
 
-    def _compiled(self, source: str, code_hash: bytes, params: ChainParams) -> bytes:
+    def _compile(self, source: str, code_hash: bytes, params: ChainParams) -> bytes:
         request = (COMPILE, source, code_hash, limits_of(params))
         try:
             (octets,) = self._ask_once((*request, True), ModuleCalls(params), fuel=MODULE_FUEL)

@@ -114,6 +114,31 @@ def test_no_file_remains_of_an_actor_that_is_no_longer_kept(runtime, world, monk
     assert files_after(9) <= few
 
 
+def test_actor_that_was_put_out_is_compiled_again_only_if_its_compiled_form_is_gone(runtime, world, monkeypatch):
+    """To compile a long source takes a hundred times as long as to load it, and no frame pays for it."""
+    compiled = []
+    compile_actor = runtime._compile
+
+    def note(source, *rest):
+        compiled.append(source)
+        return compile_actor(source, *rest)
+
+    monkeypatch.setattr(runtime, "_compile", note)
+    monkeypatch.setattr("trailboss.sandbox.runtime.ACTORS_KEPT", 1)
+    sources = [f"{COUNTER}# kept {place}\n" for place in range(3)]
+
+    def call_each():
+        assert all(world.call(source, "go")[0].error is None for source in sources)
+
+    call_each()
+    call_each()
+    assert compiled == sources
+    monkeypatch.setattr("trailboss.sandbox.runtime.COMPILED_BYTES_MAX", 0)
+    call_each()
+    assert compiled == [*sources, *sources[1:]]
+    assert runtime._compiled_bytes == 0
+
+
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_frame_begins_with_the_first_state_in_a_process_that_was_forked(runtime, world):
     """The page map that a process opens is its own; its child must not read it for its own."""

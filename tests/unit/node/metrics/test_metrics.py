@@ -52,7 +52,7 @@ def test_counters_say_what_is_in_the_blocks_when_steps_are_recorded(world: Broad
     blocks = world.chain.blocks[1:]
     metrics.record(Published(view=world.chain.publish(), blocks=tuple(blocks[:3])))
     for block in blocks[3:]:
-        metrics.record(Published(view=world.chain.publish(), blocks=(block,), seconds=0.02, late=0.3))
+        metrics.record(Published(view=world.chain.publish(), blocks=(block,), seconds=0.02, late=0.3, left=2))
     found = read(metrics, world.local)
 
     receipts = Counter((each.origin.value, each.status.value) for block in blocks for each in block.receipts)
@@ -70,6 +70,7 @@ def test_counters_say_what_is_in_the_blocks_when_steps_are_recorded(world: Broad
     for reason, count in ends.items():
         assert found["trailboss_timers_ended_total", (("reason", reason),)] == count
     assert found["trailboss_blocks_total", ()] == len(blocks)
+    assert found["trailboss_blocks_cut_total", ()] == len(blocks) - 3
     cycles = sum(block.header.cycles_used for block in blocks)
     timer_cycles = sum(block.header.timer_cycles_used for block in blocks)
     assert found["trailboss_cycles_total", (("by", "timers"),)] == timer_cycles > 0

@@ -2,15 +2,13 @@
 
 import pytest
 
-from tests.unit.node.service.world import World, gift, make_world, person
+from tests.unit.node.service.world import MILLISECOND, World, gift, make_world, person, take_time
 from trailboss.chain.development import DEPLOYER, development_account
 from trailboss.chain.drafts import Terms, draft_transaction
 from trailboss.model.transactions import SetBalance
 from trailboss.node.block_builder import BATCH_BLOCKS, StoppingError
 from trailboss.node.options import MANUAL, Clock, NodeOptions
 from trailboss.primitives.errors import Rejection, RejectionReason
-
-MILLISECOND = 1_000_000
 
 
 @pytest.fixture
@@ -41,6 +39,21 @@ def test_no_block_is_built_when_it_is_optional_and_nothing_comes_into_it(world: 
     assert world.chain.height == 0
     assert world.announced == []
     assert len(world.mempool) == 1
+
+
+@pytest.mark.parametrize(("before", "taken"), [(0, 3), (1_000, 1)])
+def test_rest_waits_in_order_when_the_time_of_a_block_is_used_up(world: World, before: int, taken: int) -> None:
+    """Each transaction takes 100 of 300 ms; one is taken even if what came before, such as fires, used up all."""
+    sent = [world.send(gift(9), sender=index) for index in range(5)]
+    take_time(world, 100, before=before)
+    assert world.builder.build(late=0, within=300 * MILLISECOND)
+    assert world.builder.build()
+    first, second = world.announced
+    hashes = [[receipt.origin_hash for receipt in each.blocks[0].receipts] for each in (first, second)]
+    assert hashes == [sent[:taken], sent[taken:]]
+    assert (first.left, second.left) == (5 - taken, 0)
+    assert (first.refused, second.refused) == ({}, {})
+    assert len(world.mempool) == 0
 
 
 def test_refusal_is_announced_when_a_block_refuses_for_good(world: World) -> None:

@@ -6,7 +6,7 @@ from threading import Event, current_thread
 
 import pytest
 
-from tests.unit.node.service.world import PATIENCE, Notes, gift, make_world
+from tests.unit.node.service.world import PATIENCE, Notes, gift, make_world, take_time
 from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafts import draft_transaction
@@ -93,6 +93,25 @@ def test_block_comes_when_the_interval_has_passed(stages: list[Stage]) -> None:
         stage.now = now
         assert stage.turn() == height
     assert [stage.announced.get_nowait().late for _ in range(3)] == [0, 1, 6 * 3_600]
+
+
+def test_block_of_the_clock_takes_transactions_for_half_of_the_interval(stages: list[Stage]) -> None:
+    """A late one for what is left of it; what is built on request takes all, so that no test depends on time."""
+    stage = on_stage(stages, Pace.every(1_000))
+    stage.turn()
+    take_time(stage, 100)
+    for sender in range(8):
+        stage.send(sender)
+    for now in (1, 2):
+        stage.now = now * SECOND
+        assert stage.turn() == now
+    for sender in range(8):
+        stage.send(sender)
+    stage.now = 3 * SECOND + 3 * SECOND // 10
+    assert stage.turn() == 3
+    stage.thread.do(lambda builder: builder.build()).result(PATIENCE)
+    steps = [stage.announced.get(timeout=PATIENCE) for _ in range(4)]
+    assert [(len(step.blocks[0].transactions), step.left) for step in steps] == [(5, 3), (3, 0), (2, 6), (6, 0)]
 
 
 def test_small_block_is_built_by_the_caller_when_the_thread_is_idle(stages: list[Stage]) -> None:

@@ -70,6 +70,16 @@ def test_block_is_told_when_something_happens_in_it(capsys: pytest.CaptureFixtur
     assert "fires" not in line
 
 
+def test_line_of_a_block_says_how_many_transactions_it_left_waiting(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that it had no time for."""
+    world = logged_world()
+    world.send(gift())
+    world.send(gift(), sender=3)
+    world.builder.build(within=0)
+    [line] = said(capsys)
+    assert (line["transactions"], line["left"]) == (1, 1)
+
+
 def test_way_back_and_refusals_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """With where the chain stands, and with the reason."""
     world = logged_world()

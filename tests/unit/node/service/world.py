@@ -1,7 +1,8 @@
 """What the tests of the chain thread share: a small chain, an index that only takes notes, clocks held in the hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from trailboss.chain import Chain
 from trailboss.chain.development import DEPLOYER, account_name, development_account
@@ -18,6 +19,7 @@ from trailboss.node.options import BLOCK_TIME_MAX_MS, MANUAL, NodeOptions, Pace,
 from trailboss.node.service import included
 from trailboss.primitives.octets import Address, Hash32
 
+MILLISECOND = 1_000_000
 PATIENCE = 30
 """Seconds after which a test that waits gives up: only a fault lets it come to that."""
 AT_ONCE = Pace(Rhythm.AUTO, BLOCK_TIME_MAX_MS)
@@ -136,3 +138,23 @@ def make_world(
 def gift(to: int = 1, amount: int = 7) -> Transfer:
     """Return a small transfer."""
     return Transfer(person(to), amount)
+
+
+class Timed(Protocol):
+    """What has a chain, and a clock held in the hand, nanoseconds."""
+
+    chain: Chain
+    now: int
+
+
+def take_time(stage: Timed, each: int, *, before: int = 0) -> None:
+    """Have every block take so many milliseconds for each of its transactions, and so many before them."""
+    build = stage.chain.build
+
+    def passing(transactions: Iterable[Transaction]) -> Iterator[Transaction]:
+        stage.now += before * MILLISECOND
+        for transaction in transactions:
+            yield transaction
+            stage.now += each * MILLISECOND
+
+    stage.chain.build = lambda transactions, *rest, **named: build(passing(transactions), *rest, **named)

@@ -163,9 +163,9 @@ def test_frame_pays_when_its_memory_is_used_up(world):
 
 def test_compilation_ends_when_the_source_is_a_bomb(engine):
     source = "def go(p):\n    return " + "(" * 90 + "1" + ")" * 90 + "\n" + "x = 1\n" * 5_000
-    engine.check_source(source)
+    engine.check_source(source, bytes(32))
     with pytest.raises(Rejection):
-        engine.check_source("def go(p):\n    return 1 <<< 2\n")
+        engine.check_source("def go(p):\n    return 1 <<< 2\n", bytes(32))
 
 
 def test_engine_is_refused_when_the_prices_are_not_the_images(runtime):

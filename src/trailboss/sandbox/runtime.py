@@ -35,9 +35,8 @@ ACTORS_KEPT: Final = 256
 FIRST_STATE_BYTES_MAX: Final = 4 * 2**20  # of one of them; an actor's module that makes more runs in each frame
 COMPILED_BYTES_MAX: Final = 128 * 2**20  # of all compiled actors that are kept, which are a few KiB each
 MACHINES_KEPT: Final = 32  # machines that wait for the next frame of their actors, up to 4 MiB each
-COMPILE_FUEL: Final = (
-    30_000_000_000  # of a check and compilation that a deployment has paid for, or of loading its result
-)
+COMPILE_FUEL: Final = 1_000_000_000_000
+"""Of a check and compilation that a deployment has paid for, or of loading its result: more than a deployment buys."""
 UNMETERED: Final = 2**62  # cycles and cells of a module that runs ahead
 CALLS: Final = (*HOST_CALLS.values(), _print)  # by number
 PRINT_TEXT: Final = len(HOST_CALLS)

@@ -264,3 +264,57 @@ def test_frames_run_on_several_threads_at_once(engine):
     for thread in threads:
         thread.join()
     assert results == [results[0]] * 4
+
+
+def test_deployment_ends_as_out_of_cycles_when_its_source_takes_more_fuel_than_its_length_buys(engine):
+    """Constants of one hash: a compiler compares each with all, which no length shows."""
+    source = f"X = [{','.join(str((2**31 - 1) * n) for n in range(1, 8_400))}]\n"
+    with pytest.raises(Rejection) as caught:
+        engine.check_source(source, bytes(32))
+    assert caught.value.reason.slug == "out_of_cycles"
+
+
+@pytest.mark.parametrize("line", ["x+x\n", "x[:]\n", "x[x]+=x\n", "while x:x\n", "f'{x}'\n", "if x:x\n"])
+def test_dense_source_is_compiled_within_its_price(engine, line):
+    """The shapes that take most fuel and memory, as long as they may be."""
+    tokens = {"x+x\n": 4, "x[:]\n": 5, "x[x]+=x\n": 7, "while x:x\n": 5, "f'{x}'\n": 23, "if x:x\n": 5}[line]
+    engine.check_source(line * (49_900 // tokens), bytes(32))
+
+
+def test_compiled_form_is_kept_when_the_first_state_is_not(runtime, world, monkeypatch):
+    """An actor that comes back is not compiled again, and costs the same."""
+    monkeypatch.setattr("trailboss.sandbox.runtime.ACTORS_KEPT", 1)
+    before = world.call(COUNTER, "fill")[1].charged()
+    world.call(COUNTER + "# another\n", "fill")
+    monkeypatch.setattr(runtime, "_compile", None)
+    assert world.call(COUNTER, "fill")[1].charged() == before
+
+
+def test_module_runs_in_each_frame_when_its_state_is_too_large_to_keep(runtime, world, monkeypatch):
+    """What the module makes is then paid for and made again, with equal cycles."""
+    source = "DATA = [bytes(4_000) for _ in range(20)]\ndef go(p):\n    return len(DATA)\n"
+    outcome, meter = world.call(source, "go")
+    assert actor_of(runtime, source).cycles is not None
+    monkeypatch.setattr("trailboss.sandbox.runtime.FIRST_STATE_BYTES_MAX", 50_000)
+    other = source + "# another\n"
+    again, second = world.call(other, "go")
+    assert actor_of(runtime, other).cycles is None
+    assert (again.return_value, second.charged()) == (outcome.return_value, meter.charged())
+
+
+def test_actor_is_made_once_when_two_threads_want_it(runtime, monkeypatch):
+    made = []
+    prepared = runtime._prepared
+
+    def counted(*arguments):
+        made.append(1)
+        return prepared(*arguments)
+
+    monkeypatch.setattr(runtime, "_prepared", counted)
+    source = COUNTER + "# for two threads\n"
+    threads = [Thread(target=on_stage, args=(lambda: actor_of(runtime, source),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]

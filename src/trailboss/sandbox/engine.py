@@ -64,11 +64,11 @@ class SandboxEngine:
         """Check and compile a source with the fuel that its deployment buys; see `Engine.check_source`."""
         size = check_size(source, self._params.limits.source_bytes_max)
         fuel = deployment_price(size, self._params.costs) * DEPLOYMENT_FUEL_PER_CYCLE
-        on_stage(lambda: self._load().check_source(source, code_hash, self._params, fuel))
+        on_stage(lambda: self._load().check_source(source, code_hash, fuel))
 
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
         """Return the names that can be called; see `Engine.handlers`."""
-        return on_stage(lambda: self._load().handlers(source, code_hash, self._params))
+        return on_stage(lambda: self._load().compiled(source, code_hash).handlers)
 
     def name_source(self, code_hash: bytes, path: str) -> None:
         """Do nothing: no debugger reaches a guest."""

@@ -47,7 +47,7 @@ more runs in each of its frames, which pays for it."""
 
 
 ActorKey = tuple[bytes, LimitParams, CostParams]
-"""What a compiled actor depends on: the hash of its source, and parameters of its chain."""
+"""What an actor's first state depends on: the hash of its source, and parameters of its chain."""
 
 
 class CompiledActor(Struct, frozen=True):
@@ -77,7 +77,7 @@ class Runtime:
         self._memory = ImageFile(image.memory)
         self._idle: list[tuple[PreparedActor, Restorer]] = []  # the one that waits longest first
         self._actors: OrderedDict[ActorKey, PreparedActor] = OrderedDict()
-        self._compiled: OrderedDict[ActorKey, CompiledActor] = OrderedDict()
+        self._compiled: OrderedDict[bytes, CompiledActor] = OrderedDict()  # by the hash of the source
         self._compiled_bytes = 0
         self._making: dict[ActorKey, threading.Lock] = {}  # of actors that a thread compiles; others wait for it
         self._lock = threading.Lock()
@@ -86,17 +86,24 @@ class Runtime:
         """Return a machine; its memory is not yet the image's."""
         return Machine(self._compiler, self._module)
 
-    def check_source(self, source: str, code_hash: bytes, params: ChainParams, fuel: int) -> None:
+    def check_source(self, source: str, code_hash: bytes, fuel: int) -> None:
         """Check and compile an actor's source inside a guest; see `trailboss.vm.engine.Engine.check_source`.
 
         Raises:
             Rejection: Also ``OUT_OF_CYCLES`` if that takes more than ``fuel``.
         """
-        self._keep(_key(code_hash, params), self._compile(source, code_hash, fuel))
+        self._keep(code_hash, self._compile(source, code_hash, fuel))
 
-    def handlers(self, source: str, code_hash: bytes, params: ChainParams) -> frozenset[str]:
-        """Return the names that can be called."""
-        return self._compiled_actor(source, code_hash, params).handlers
+    def compiled(self, source: str, code_hash: bytes) -> CompiledActor:
+        """Return an actor's compiled form, which is made again if it is no longer kept."""
+        with self._lock:
+            kept = self._compiled.get(code_hash)
+            if kept is not None:
+                self._compiled.move_to_end(code_hash)
+                return kept
+        made = self._compile(source, code_hash, COMPILE_FUEL)
+        self._keep(code_hash, made)
+        return made
 
     def actor(self, source: str, code_hash: bytes, params: ChainParams) -> PreparedActor:
         """Return an actor in its first state, which is made on its first use, by one thread.
@@ -104,7 +111,7 @@ class Runtime:
         Raises:
             Rejection: If its source does not compile.
         """
-        key = _key(code_hash, params)
+        key = code_hash, params.limits, params.costs
         with self._lock:
             if key in self._actors:
                 self._actors.move_to_end(key)
@@ -115,7 +122,7 @@ class Runtime:
             if actor is not None:
                 return actor
             try:
-                actor = self._prepared(self._compiled_actor(source, code_hash, params), params)
+                actor = self._prepared(self.compiled(source, code_hash), params)
                 with self._lock:
                     self._actors[key] = actor
                     if len(self._actors) > ACTORS_KEPT:
@@ -175,24 +182,17 @@ class Runtime:
     def _loaded(self, octets: bytes, params: ChainParams) -> Machine:
         machine = self._image_machine()
         machine.set_fuel(COMPILE_FUEL)
-        ask_guest(machine, (LOAD, octets, limits_of(params)))
+        try:
+            ask_guest(machine, (LOAD, octets, limits_of(params)))
+        except GuestTrap as trap:
+            machine.close()
+            raise Rejection(RejectionReason.OUT_OF_MEMORY, f"the actor does not fit its memory: {trap}") from None
         return machine
 
-    def _compiled_actor(self, source: str, code_hash: bytes, params: ChainParams) -> CompiledActor:
-        key = _key(code_hash, params)
+    def _keep(self, code_hash: bytes, compiled: CompiledActor) -> None:
         with self._lock:
-            compiled = self._compiled.get(key)
-            if compiled is not None:
-                self._compiled.move_to_end(key)
-        if compiled is None:
-            compiled = self._compile(source, code_hash, COMPILE_FUEL)
-            self._keep(key, compiled)
-        return compiled
-
-    def _keep(self, key: ActorKey, compiled: CompiledActor) -> None:
-        with self._lock:
-            if key not in self._compiled:
-                self._compiled[key] = compiled
+            if code_hash not in self._compiled:
+                self._compiled[code_hash] = compiled
                 self._compiled_bytes += len(compiled.octets)
             while self._compiled_bytes > COMPILED_BYTES_MAX:
                 self._compiled_bytes -= len(self._compiled.popitem(last=False)[1].octets)
@@ -218,10 +218,6 @@ class Runtime:
         machine = self.new_machine()
         self._memory.map_into(machine)
         return machine
-
-
-def _key(code_hash: bytes, params: ChainParams) -> ActorKey:
-    return code_hash, params.limits, params.costs
 
 
 class ModuleCalls:

@@ -52,7 +52,7 @@ class ScriptedEngine:
         """Return a name."""
         return "scripted"
 
-    def check_source(self, source: str) -> None:
+    def check_source(self, source: str, code_hash: bytes) -> None:
         """Accept everything."""
 
     def name_source(self, code_hash: bytes, path: str) -> None:

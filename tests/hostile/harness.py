@@ -57,8 +57,9 @@ def run_program(engine: Engine, program: HostileProgram) -> Outcome:
     """Deploy a program, and run one frame of it if it is not refused."""
     try:
         for source in (program.source, *program.others):
-            engine.check_source(source)
-            engine.handlers(source, keccak256(source.encode(errors="surrogatepass")))
+            code_hash = keccak256(source.encode(errors="surrogatepass"))
+            engine.check_source(source, code_hash)
+            engine.handlers(source, code_hash)
     except Rejection as refusal:
         return _failed("refused", refusal.error())
     world = HostileWorld(params=PARAMS, engine=engine)

@@ -16,16 +16,18 @@ from tests.faults.sandbox_kills import read_image
 from tests.hostile.corpus import all_programs
 from tests.hostile.harness import CYCLES, PARAMS, Outcome, run_program
 from tests.hostile.program import HostileProgram
+from trailboss.params import deployment_price
 from trailboss.sandbox import cache
-from trailboss.sandbox.engine import FUEL_PER_CYCLE, SandboxEngine
+from trailboss.sandbox.engine import DEPLOYMENT_FUEL_PER_CYCLE, FUEL_PER_CYCLE, SandboxEngine
 from trailboss.sandbox.guest_layout import LOCATE, RUN, RUN_ALL
 from trailboss.sandbox.image.image import Image
 from trailboss.sandbox.machine import Machine
-from trailboss.sandbox.runtime import COMPILE_FUEL, Runtime
+from trailboss.sandbox.runtime import Runtime
 from trailboss.sandbox.stage import WASM_STACK_BYTES
 from trailboss.sandbox.wasmtime_library import OPTIMIZATIONS, Compiler
 
 FRAME_FUEL_MAX: Final = (CYCLES + PARAMS.costs.frame_base) * FUEL_PER_CYCLE
+DEPLOYMENT_FUEL_MAX: Final = deployment_price(PARAMS.limits.source_bytes_max, PARAMS.costs) * DEPLOYMENT_FUEL_PER_CYCLE
 Asked = tuple[int, int]  # kind of a request to a guest, units of fuel that it used
 
 
@@ -95,7 +97,7 @@ def too_much_fuel(runs: dict[str, Run]) -> list[str]:
     return [
         name
         for name, run in runs.items()
-        if any(fuel > (FRAME_FUEL_MAX if kind in (RUN, RUN_ALL) else COMPILE_FUEL) for kind, fuel in run.asked)
+        if any(fuel > (FRAME_FUEL_MAX if kind in (RUN, RUN_ALL) else DEPLOYMENT_FUEL_MAX) for kind, fuel in run.asked)
     ]
 
 

@@ -8,14 +8,15 @@ from trailboss.model.transactions import DeployActor, UpgradeActor, derive_actor
 from trailboss.testing import LocalChain
 from trailboss.views.records import Receipt
 
-DEPLOY_CYCLES = 105_000
+DEPLOY_CYCLES = 105_000  # of a source without a byte
+BYTE_CYCLES = 80
 
 
-def deploy(chain: LocalChain, source: bytes | str, **fields: object) -> Receipt:
+def deploy(chain: LocalChain, source: bytes | str, cycles_limit: int = 12_000_000, **fields: object) -> Receipt:
     """Send a deployment and return its receipt, whatever came of it."""
     code = source.encode() if isinstance(source, str) else source
     instruction = DeployActor(**{"code": code, "salt": b"salt", **fields})
-    return chain.send(instruction, sender=chain.accounts[0])
+    return chain.send(instruction, sender=chain.accounts[0], cycles_limit=cycles_limit)
 
 
 BOTH = """
@@ -88,11 +89,25 @@ def test_deployment_reverts_when_the_address_is_taken(chain: LocalChain) -> None
 
 @pytest.mark.spec("E-01")
 def test_code_is_charged_as_cells_when_deployed(chain: LocalChain) -> None:
-    """A cell a byte of code and of the creation call's payload, and the price of a deployment in cycles."""
+    """A cell a byte of code and of the creation call's payload, and the price of a deployment in cycles. D-101."""
     source = "x = 1\n" + "#" * 994
     receipt = deploy(chain, source, init_payload=b"12345")
-    assert (receipt.cycles_used, receipt.cells_used) == (DEPLOY_CYCLES, 1_005)
-    assert receipt.fee_paid == (DEPLOY_CYCLES + 1_005) * BASEFEE
+    cycles = DEPLOY_CYCLES + BYTE_CYCLES * 1_000
+    assert (receipt.cycles_used, receipt.cells_used) == (cycles, 1_005)
+    assert receipt.fee_paid == (cycles + 1_005) * BASEFEE
+
+
+def test_source_is_not_read_when_the_limit_does_not_cover_its_length(chain: LocalChain) -> None:
+    """The price of a thousand bytes comes before their syntax error."""
+    receipt = deploy(chain, "(" * 1_000, cycles_limit=DEPLOY_CYCLES + BYTE_CYCLES * 999)
+    assert (receipt.status, receipt.error and receipt.error.slug) == ("refused", "out_of_cycles")
+
+
+def test_source_is_refused_when_only_its_instrumented_form_has_too_many_blocks(chain: LocalChain) -> None:
+    """The meter adds blocks; a source that CPython alone accepts must not stop the chain."""
+    managers = "".join(f"{' ' * level}with x:\n" for level in range(1, 12))
+    receipt = deploy(chain, f"def f(x):\n{managers}{' ' * 12}pass\n")
+    assert_refused_call(receipt, 1213, "invalid_data", "too many statically nested blocks")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +125,7 @@ def test_deployment_is_refused_with_line_and_column_when_the_source_breaks_a_rul
     assert_refused_call(receipt, 1101, "non_deterministic_code", f"line {line}, column {column}")
     assert receipt.error is not None
     assert (receipt.error.context["line"], receipt.error.context["column"]) == (line, column)
-    assert receipt.fee_paid == (DEPLOY_CYCLES + len(source)) * BASEFEE
+    assert receipt.fee_paid == (DEPLOY_CYCLES + (BYTE_CYCLES + 1) * len(source)) * BASEFEE
     address = derive_actor_address(chain.accounts[0].address, b"salt", keccak256(source.encode()))
     assert chain.chain.account(address) is None
 

@@ -47,7 +47,7 @@ class ScriptedEngine:
         """Return the engine's name and version."""
         return "scripted 1"
 
-    def check_source(self, source: str) -> None:
+    def check_source(self, source: str, code_hash: bytes) -> None:
         """Refuse what is not JSON."""
         try:
             json.loads(source)

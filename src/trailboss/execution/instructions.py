@@ -16,7 +16,7 @@ from trailboss.model import transactions
 from trailboss.model.actors import Account
 from trailboss.model.calls import EXTEND
 from trailboss.model.events import ACTOR_DEPLOYED, ACTOR_UPGRADED, EventRecord
-from trailboss.params import CostParams
+from trailboss.params import CostParams, deployment_price
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles
@@ -42,9 +42,9 @@ def intrinsic_costs(instruction: transactions.Instruction, costs: CostParams) ->
         case transactions.Transfer() | transactions.FundActor() | transactions.SetBalance():
             cycles, cells = costs.transfer, costs.transfer_cells
         case transactions.DeployActor(code=code, init_payload=payload, manifest=manifest):
-            cycles, cells = costs.deploy, len(code) + len(payload or b"") + len(manifest or b"")
+            cycles, cells = deployment_price(len(code), costs), len(code) + len(payload or b"") + len(manifest or b"")
         case transactions.UpgradeActor(code=code, manifest=manifest):
-            cycles, cells = costs.deploy, len(code) + len(manifest or b"")
+            cycles, cells = deployment_price(len(code), costs), len(code) + len(manifest or b"")
         case transactions.ExecuteActor(handler=handler, payload=payload):
             cells = len(handler.encode()) + len(payload)
         case transactions.SetGovParam(key=key, value=value):
@@ -186,7 +186,7 @@ def _checked_source(scope: Scope, code: bytes) -> str:
     except UnicodeDecodeError as error:
         what = f"source is not UTF-8 at byte {error.start}"
         raise Rejection(RejectionReason.INVALID_DATA, what, offset=error.start) from None
-    scope.session.engine.check_source(source)
+    scope.session.engine.check_source(source, keccak256(code))
     return source
 
 

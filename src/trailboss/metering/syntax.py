@@ -31,6 +31,14 @@ _KEYED: Final = {
 """Functions that call an argument of this name."""
 _LIGHT_BITS: Final = 128
 _LIGHT_CHARACTERS: Final = 64
+_TEXTS: Final = "id attr kind module level type_comment simple conversion is_async"
+_NO_PARTS: Final = ("ctx", "op", "ops", *_TEXTS.split())
+_PARTS: Final = {
+    kind: tuple(name for name in kind._fields if name not in _NO_PARTS and kind is not ast.Constant)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""Fields that can hold parts, by kind of node."""
 _FOLDED_MAX: Final = 64  # the largest shift or exponent of a sum of constants
 
 
@@ -46,10 +54,30 @@ def instrument_call(name: str, arguments: Sequence[ast.expr | int], node: ast.AS
     return ast.Call(ast.Name(PREFIX + name, ast.Load(), **where), given, [], **where)
 
 
+def parts(node: ast.AST) -> list[ast.AST]:
+    """Return the parts of a node in order, without operators and contexts, as `ast.iter_child_nodes` does with them."""
+    within: list[ast.AST] = []
+    for name in _PARTS[type(node)]:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            within += [each for each in value if isinstance(each, ast.AST)]
+        elif isinstance(value, ast.AST):
+            within.append(value)
+    return within
+
+
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """Return a tree's nodes level by level, without operators and contexts."""
+    nodes = [tree]
+    for node in nodes:
+        nodes += parts(node)
+    return nodes
+
+
 def value_names(tree: ast.Module) -> Iterator[str]:
     """Yield the names that a program can bind to any value: other than by a plain definition or import."""
     yield from SIZED_TYPES
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name

@@ -16,9 +16,11 @@ from trailboss.params.records import (
     LimitParams,
     SourceCostParams,
     TimerParams,
+    deployment_price,
 )
 
 __all__ = [
     "AuctionParams", "CalendarParams", "ChainParams", "CostParams", "FeeParams", "GlobalboxParams", "GovernanceParams",
-    "LaneParams", "LimitParams", "SourceCostParams", "TimerParams", "load_params", "parameter_bounds",
+    "LaneParams", "LimitParams", "SourceCostParams", "TimerParams", "deployment_price", "load_params",
+    "parameter_bounds",
 ]  # fmt: skip

@@ -176,6 +176,8 @@ class CostParams(Struct, frozen=True, kw_only=True):
     transfer: Cycles  # A transfer of money, on top of the base. Source: cowboy-facts §5.2
     transfer_cells: Cells  # Cells of a transfer. Source: cowboy-facts §5.2
     deploy: Cycles  # Creating or replacing an actor's code, on top of the base. Source: cowboy-facts §5.3
+    # Each byte of the source that is deployed, before it is checked and compiled. Decision: D-101.
+    deploy_byte: Cycles
     frame_base: Cycles  # Every frame, before its first instruction. Decision: D-32
     state_read: Cycles  # get_state. Source: cowboy-facts §5.1
     state_write: Cycles  # set_state; the bytes of key and value also cost cells. Source: cowboy-facts §5.1
@@ -303,6 +305,14 @@ class ChainParams(Struct, frozen=True, kw_only=True):
     costs: CostParams
     source: SourceCostParams
     governance: GovernanceParams
+
+
+def deployment_price(size: int, costs: CostParams) -> Cycles:
+    """Return the cycles of a deployment of a source of so many bytes, which pay for its check and compilation.
+
+    Decision: D-101
+    """
+    return Cycles(costs.deploy + costs.deploy_byte * size)
 
 
 SYSTEM_ACTORS: Final = ("basefee_actor", "governance_actor", "escrow_actor")

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import structs
 
 from trailboss.metering.meter import Meter, OutOfGas
-from trailboss.params import ChainParams
+from trailboss.params import ChainParams, deployment_price
 from trailboss.primitives.errors import ConfigurationError, ErrorObject, Rejection, RejectionReason
 from trailboss.sandbox.guest_layout import (
     ANSWERED,
@@ -33,9 +33,11 @@ from trailboss.vm.engine import CallSite, Frame, FrameOutcome
 from trailboss.vm.guest_api import ArgumentFault, host_code
 from trailboss.vm.host import Host
 from trailboss.vm.native import VERSION
+from trailboss.vm.rules import check_size
 
 FUEL_PER_CYCLE: Final = 2_000
 """Units of fuel that one cycle buys. Ordinary programs use 47 to 1,671; only C code on large operands uses more."""
+DEPLOYMENT_FUEL_PER_CYCLE: Final = 4_000  # what a cycle of a deployment buys; everyday sources use 500 to 800
 REQUEST_FUEL: Final = 20  # of each byte that a guest sends: the chain copies and reads it
 _CALL_TYPES: Final = (int, tuple, dict, int)  # of a host call: its number, the arguments by place and name, the cycles
 LOCATE_FUEL: Final = 100_000_000  # of the question where an interrupted program stands
@@ -60,14 +62,15 @@ class SandboxEngine:
         """Return the version of the machine that actors see: the same for every engine, as its results are."""
         return VERSION
 
-    def check_source(self, source: str) -> None:
-        """Refuse source that breaks the rules; see `Engine.check_source`."""
-        limit = self._params.limits.source_bytes_max
-        on_stage(lambda: self._load().check_source(source, limit))
+    def check_source(self, source: str, code_hash: bytes) -> None:
+        """Check and compile a source with the fuel that its deployment buys; see `Engine.check_source`."""
+        size = check_size(source, self._params.limits.source_bytes_max)
+        fuel = deployment_price(size, self._params.costs) * DEPLOYMENT_FUEL_PER_CYCLE
+        on_stage(lambda: self._load().check_source(source, code_hash, fuel))
 
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
         """Return the names that can be called; see `Engine.handlers`."""
-        return on_stage(lambda: self._load().actor(source, code_hash, self._params)).handlers
+        return on_stage(lambda: self._load().compiled(source, code_hash).handlers)
 
     def name_source(self, code_hash: bytes, path: str) -> None:
         """Do nothing: no debugger reaches a guest."""

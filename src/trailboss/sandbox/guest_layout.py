@@ -17,7 +17,7 @@ FUNCTIONS: Final = (  # built-in functions of the guest, by number, and how CPyt
     ("host_call", 8), ("glue_charge", 8), ("glue_turn", 0x80), ("glue_enter", 8), ("glue_leave", 8),
     ("glue_result", 0x80), ("glue_read", 8), ("glue_write", 0x80), ("glue_ends", 0x80),
 )  # fmt: skip
-CHECK, COMPILE, LOAD, PREPARE, RUN, RUN_ALL, LOCATE = range(7)  # requests of the host
+COMPILE, LOAD, GATHER, PREPARE, RUN, RUN_ALL, LOCATE = range(7)  # requests of the host
 DONE, FAILED, BROKEN = range(3)  # the guest's answers to them; the last one with a text, for a defect of its engine
 ANSWERED, FAULT, REFUSED, EXHAUSTED = range(4)  # the host's answers to a host call
 BYTES, INTEGER, TEXT, FLOAT, NAMED, OBJECT = range(6)  # how a guest describes an argument that is not plain

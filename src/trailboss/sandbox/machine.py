@@ -11,6 +11,9 @@ from trailboss.sandbox.guest_layout import ANSWER_AT, BUFFER_BYTES, LONG_REQUEST
 
 ARGUMENTS_MAX: Final = 4  # of a call of an exported function
 ADDRESS_SPACE: Final = 2**32
+MEMORY_BYTES_MAX: Final = 64 << 20  # what a frame's memory can grow to
+COMPILE_MEMORY_BYTES_MAX: Final = 256 << 20  # and that of a check and compilation of a source
+_OTHER_LIMITS: Final = 4  # tables, their size, instances and memories of a machine: left as they are
 FETCH: Final = 0xFFFFFFFF  # size of a request that asks for the last answer
 _START_FUEL: Final = 1 << 40  # of instructions that are not a guest's: its instance is made, a library asked its base
 
@@ -35,6 +38,7 @@ class Machine:
         self._callback: Any = wasmtime.Callback(self._on_call)
         self._store = lib.wasmtime_store_new(compiler.engine, None, None)
         self._context = lib.wasmtime_store_context(self._store)
+        self.limit_memory(MEMORY_BYTES_MAX)
         linker = compiler.linker("host", "call", self._callback)
         self.set_fuel(_START_FUEL)
         instance, trap = wasmtime.Instance(), c_void_p()
@@ -81,6 +85,10 @@ class Machine:
         for index, argument in enumerate(arguments):
             self._arguments[index].i64 = argument
         return self._enter(byref(self._function(name)), max(len(arguments), 1)) % ADDRESS_SPACE
+
+    def limit_memory(self, size: int) -> None:
+        """Let memory grow to so many bytes."""
+        self._library.wasmtime_store_limiter(self._store, size, *[-1] * _OTHER_LIMITS)
 
     def set_fuel(self, fuel: int) -> None:
         """Allow so many units of fuel from now on."""

@@ -1,5 +1,6 @@
 """The image in this process: loaded once, shared by every engine, with the actors that are compiled for it."""
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,9 @@ from msgspec import Struct, structs
 from trailboss.metering.meter import Meter
 from trailboss.params import ChainParams, CostParams, LimitParams
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.sandbox.guest_layout import ANSWERED, BROKEN, CHECK, COMPILE, DONE, FAILED, LOAD, PREPARE, pack
+from trailboss.sandbox.guest_layout import ANSWERED, BROKEN, COMPILE, DONE, FAILED, GATHER, LOAD, PREPARE, pack
 from trailboss.sandbox.image.image import Image, image_params
-from trailboss.sandbox.machine import GuestTrap, Machine
+from trailboss.sandbox.machine import COMPILE_MEMORY_BYTES_MAX, GuestTrap, Machine
 from trailboss.sandbox.pages import FirstState, ImageFile, Restorer
 from trailboss.sandbox.values import Forgery, read_error, read_value, rejection_of
 from trailboss.sandbox.wasmtime_library import Compiler
@@ -30,27 +31,36 @@ def _print(site: CallSite, positional: Sequence[object], _named: Mapping[str, ob
 
 
 ACTORS_KEPT: Final = 256
-"""First states that are kept, 1 MiB each; another actor's next frame loads its compiled form again in 4 to 60 ms."""
-COMPILED_BYTES_MAX: Final = 64 * 2**20
-"""Compiled forms that are kept, some 4 KB each and up to 1 MB; to compile one again takes 7 ms to 2 s."""
+"""First states that are kept, about 2 MiB each; another actor's first frame makes its own again."""
+FIRST_STATE_BYTES_MAX: Final = 4 * 2**20  # of one of them; an actor's module that makes more runs in each frame
+COMPILED_BYTES_MAX: Final = 128 * 2**20  # of all compiled actors that are kept, which are a few KiB each
 MACHINES_KEPT: Final = 32  # machines that wait for the next frame of their actors, up to 4 MiB each
-COMPILE_FUEL: Final = 30_000_000_000  # of a check or a compilation; the deployment pays for it by its size
+COMPILE_FUEL: Final = 1_000_000_000_000
+"""Of a check and compilation that a deployment has paid for, or of loading its result: more than a deployment buys."""
 UNMETERED: Final = 2**62  # cycles and cells of a module that runs ahead
 CALLS: Final = (*HOST_CALLS.values(), _print)  # by number
 PRINT_TEXT: Final = len(HOST_CALLS)
 CONSTANT_CALL: Final = list(HOST_CALLS).index("runtime_config")  # its answer is the same in every frame
-MODULE_FUEL: Final = 1_000_000_000
-"""Fuel of a module that runs ahead of its frames. One that needs more runs in each of its frames, which pays for it."""
+MODULE_FUEL: Final = 200_000_000
+"""Fuel of a module that runs ahead of its frames, which the flat part of a deployment's price pays for. One that needs
+more runs in each of its frames, which pays for it."""
 
 
-ActorKey = tuple[bytes, LimitParams, CostParams]  # hash of the source, and what the compiled form depends on
+ActorKey = tuple[bytes, LimitParams, CostParams]
+"""What an actor's first state depends on: the hash of its source, and parameters of its chain."""
+
+
+class CompiledActor(Struct, frozen=True):
+    """An actor's source as a guest loads it."""
+
+    octets: bytes  # which only a guest reads
+    handlers: frozenset[str]
 
 
 class PreparedActor(Struct, frozen=True):
     """An actor that is ready to run."""
 
-    octets: bytes  # its compiled form, which only a guest reads
-    handlers: frozenset[str]
+    octets: bytes  # its compiled form
     first: FirstState  # loaded; after its module's run if ``cycles`` is a number
     cycles: int | None  # of its module's run, if that ran ahead
     fuel: int  # of its module's run
@@ -67,35 +77,60 @@ class Runtime:
         self._memory = ImageFile(image.memory)
         self._idle: list[tuple[PreparedActor, Restorer]] = []  # the one that waits longest first
         self._actors: OrderedDict[ActorKey, PreparedActor] = OrderedDict()
-        self._compiled: OrderedDict[ActorKey, bytes] = OrderedDict()  # the one that was loaded longest ago first
+        self._compiled: OrderedDict[bytes, CompiledActor] = OrderedDict()  # by the hash of the source
         self._compiled_bytes = 0
+        self._making: dict[ActorKey, threading.Lock] = {}  # of actors that a thread compiles; others wait for it
         self._lock = threading.Lock()
 
     def new_machine(self) -> Machine:
         """Return a machine; its memory is not yet the image's."""
         return Machine(self._compiler, self._module)
 
-    def check_source(self, source: str, source_bytes_max: int) -> None:
-        """Check an actor's source inside a guest; see `trailboss.vm.engine.Engine.check_source`."""
-        self._ask_once((CHECK, source, source_bytes_max))
+    def check_source(self, source: str, code_hash: bytes, fuel: int) -> None:
+        """Check and compile an actor's source inside a guest; see `trailboss.vm.engine.Engine.check_source`.
+
+        Raises:
+            Rejection: Also ``OUT_OF_CYCLES`` if that takes more than ``fuel``.
+        """
+        self._keep(code_hash, self._compile(source, code_hash, fuel))
+
+    def compiled(self, source: str, code_hash: bytes) -> CompiledActor:
+        """Return an actor's compiled form, which is made again if it is no longer kept."""
+        with self._lock:
+            kept = self._compiled.get(code_hash)
+            if kept is not None:
+                self._compiled.move_to_end(code_hash)
+                return kept
+        made = self._compile(source, code_hash, COMPILE_FUEL)
+        self._keep(code_hash, made)
+        return made
 
     def actor(self, source: str, code_hash: bytes, params: ChainParams) -> PreparedActor:
-        """Return an actor, compiled on its first use.
+        """Return an actor in its first state, which is made on its first use, by one thread.
 
         Raises:
             Rejection: If its source does not compile.
         """
-        key = (code_hash, params.limits, params.costs)
+        key = code_hash, params.limits, params.costs
         with self._lock:
+            if key in self._actors:
+                self._actors.move_to_end(key)
+                return self._actors[key]
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
             actor = self._actors.get(key)
-            if actor is None:
-                octets = self._compiled.get(key) or self._compile(source, code_hash, params)
-                actor = self._actors[key] = self._prepared(octets, params)
-                self._keep_compiled(key, octets)
-                if len(self._actors) > ACTORS_KEPT:
-                    self._actors.popitem(last=False)
-            self._actors.move_to_end(key)
-            return actor
+            if actor is not None:
+                return actor
+            try:
+                actor = self._prepared(self.compiled(source, code_hash), params)
+                with self._lock:
+                    self._actors[key] = actor
+                    if len(self._actors) > ACTORS_KEPT:
+                        self._actors.popitem(last=False)
+                return actor
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
 
     def take_machine(self, actor: PreparedActor) -> Restorer:
         """Return a machine in an actor's first state, which nothing else uses."""
@@ -114,61 +149,70 @@ class Runtime:
 
     def loaded_machine(self, actor: PreparedActor, params: ChainParams) -> Machine:
         """Return a machine with an actor whose module has not run."""
-        machine = self._image_machine()
-        machine.set_fuel(COMPILE_FUEL)
-        ask_guest(machine, (LOAD, actor.octets, limits_of(params)))
-        return machine
+        return self._loaded(actor.octets, params)
 
-    def _keep_compiled(self, key: ActorKey, octets: bytes) -> None:
-        self._compiled_bytes += 0 if key in self._compiled else len(octets)
-        self._compiled[key] = octets
-        self._compiled.move_to_end(key)
-        while self._compiled_bytes > COMPILED_BYTES_MAX:
-            self._compiled_bytes -= len(self._compiled.popitem(last=False)[1])
-
-    def _prepared(self, octets: bytes, params: ChainParams) -> PreparedActor:
-        machine = self._image_machine()
-        machine.set_fuel(COMPILE_FUEL)
-        (names,) = ask_guest(machine, (LOAD, octets, limits_of(params)))
+    def _prepared(self, compiled: CompiledActor, params: ChainParams) -> PreparedActor:
+        """Run an actor's module twice: for what the SDK compiles for it, and for its first state."""
+        octets = compiled.octets
+        machine = self._loaded(octets, params)
+        machine.set_fuel(MODULE_FUEL)
+        machine.serve = ModuleCalls(params).serve
+        with suppress(GuestTrap, Forgery):
+            (octets,) = ask_guest(machine, (GATHER,))
+        machine.close()
+        machine = self._loaded(octets, params)
         machine.serve = ModuleCalls(params).serve
         machine.set_fuel(MODULE_FUEL)
         cycles: int | None = None
         with suppress(GuestTrap, Forgery):
             (cycles,) = ask_guest(machine, (PREPARE,))
         fuel = MODULE_FUEL - machine.fuel()
-        if cycles is None or machine.present_size() != machine.size:
+        if cycles is not None and machine.present_size() == machine.size:
+            first = FirstState(self._memory, machine)
             machine.close()
-            machine, cycles, fuel = self._image_machine(), None, 0
-            machine.set_fuel(COMPILE_FUEL)
-            ask_guest(machine, (LOAD, octets, limits_of(params)))
+            if os.fstat(first.descriptor).st_size <= FIRST_STATE_BYTES_MAX:
+                return PreparedActor(octets, first, cycles, fuel)
+        else:
+            machine.close()
+        machine = self._loaded(octets, params)
         first = FirstState(self._memory, machine)
         machine.close()
-        return PreparedActor(octets, frozenset(names.split("\n")), first, cycles, fuel)
+        return PreparedActor(octets, first, None, 0)
 
-    def _compile(self, source: str, code_hash: bytes, params: ChainParams) -> bytes:
-        request = (COMPILE, source, code_hash, limits_of(params))
-        try:
-            (octets,) = self._ask_once((*request, True), ModuleCalls(params), fuel=MODULE_FUEL)
-        except Rejection:
-            # The run of its module can end the guest; the compilation alone cannot, but by its size.
-            (octets,) = self._ask_once((*request, False))
-        return octets  # type: ignore[no-any-return]  # a value of the guest's
-
-    def _ask_once(
-        self, request: tuple[object, ...], calls: "ModuleCalls | None" = None, fuel: int = COMPILE_FUEL
-    ) -> tuple[Any, ...]:
-        """Ask a guest of its own."""
+    def _loaded(self, octets: bytes, params: ChainParams) -> Machine:
         machine = self._image_machine()
-        machine.set_fuel(fuel)
-        if calls is not None:
-            machine.serve = calls.serve
+        machine.set_fuel(COMPILE_FUEL)
         try:
-            return ask_guest(machine, request)
-        except (GuestTrap, Forgery) as trap:
-            reason = RejectionReason.INVALID_DATA
-            raise Rejection(reason, f"the source cannot be compiled: {trap}") from None
+            ask_guest(machine, (LOAD, octets, limits_of(params)))
+        except GuestTrap as trap:
+            machine.close()
+            raise Rejection(RejectionReason.OUT_OF_MEMORY, f"the actor does not fit its memory: {trap}") from None
+        return machine
+
+    def _keep(self, code_hash: bytes, compiled: CompiledActor) -> None:
+        with self._lock:
+            if code_hash not in self._compiled:
+                self._compiled[code_hash] = compiled
+                self._compiled_bytes += len(compiled.octets)
+            while self._compiled_bytes > COMPILED_BYTES_MAX:
+                self._compiled_bytes -= len(self._compiled.popitem(last=False)[1].octets)
+
+    def _compile(self, source: str, code_hash: bytes, fuel: int) -> CompiledActor:
+        machine = self._image_machine()
+        machine.limit_memory(COMPILE_MEMORY_BYTES_MAX)
+        machine.set_fuel(fuel)
+        try:
+            octets, names = ask_guest(machine, (COMPILE, source, code_hash))
+        except GuestTrap as trap:
+            if trap.is_out_of_fuel:
+                what = "checking and compiling the source takes more than its length has paid for"
+                raise Rejection(RejectionReason.OUT_OF_CYCLES, what, "make the source simpler") from None
+            raise Rejection(RejectionReason.INVALID_DATA, f"the source cannot be compiled: {trap}") from None
+        except Forgery as forgery:
+            raise Rejection(RejectionReason.INVALID_DATA, f"the source cannot be compiled: {forgery}") from None
         finally:
             machine.close()
+        return CompiledActor(octets, frozenset(names.split("\n")))
 
     def _image_machine(self) -> Machine:
         machine = self.new_machine()

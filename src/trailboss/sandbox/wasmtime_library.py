@@ -5,7 +5,7 @@ structures are those of the pinned version; `check_layout` in the engine's start
 """
 
 import ctypes
-from ctypes import POINTER, byref, c_bool, c_char_p, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char_p, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final
@@ -86,6 +86,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {  # the result's type, then th
     "wasmtime_store_new": (c_void_p, c_void_p, c_void_p, c_void_p),
     "wasmtime_store_context": (c_void_p, c_void_p),
     "wasmtime_store_delete": (None, c_void_p),
+    "wasmtime_store_limiter": (None, c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64),
     "wasmtime_context_set_fuel": (c_void_p, c_void_p, c_uint64),
     "wasmtime_context_get_fuel": (c_void_p, c_void_p, c_void_p),
     "wasmtime_linker_new": (c_void_p, c_void_p),

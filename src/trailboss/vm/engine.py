@@ -56,11 +56,12 @@ class Engine(Protocol):
     def version(self) -> str:
         """Return the engine's name and version, as actors see it in ``pvm_version``."""
 
-    def check_source(self, source: str) -> None:
-        """Refuse source that breaks the rules.
+    def check_source(self, source: str, code_hash: bytes) -> None:
+        """Check and compile a source, before any other call sees it; its deployment has paid for that.
 
         Raises:
-            Rejection: ``NON_DETERMINISTIC_CODE`` with line and column, or ``INVALID_DATA`` for a syntax error.
+            Rejection: ``NON_DETERMINISTIC_CODE`` with line and column, ``INVALID_DATA`` for a syntax error or a source
+                that is too large or too complex.
         """
 
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:

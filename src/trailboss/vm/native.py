@@ -102,16 +102,14 @@ class NativeEngine:
         """Return the name and version; see `Engine.version`."""
         return VERSION
 
-    def check_source(self, source: str) -> None:
-        """Refuse source that breaks the rules; see `Engine.check_source`."""
-        check_program(source, self._params.limits.source_bytes_max)
+    def check_source(self, source: str, code_hash: bytes) -> None:
+        """Check and compile a source; see `Engine.check_source`."""
+        with deep_calls():
+            tree = check_program(source, self._params.limits.source_bytes_max)
+            self._program(source, code_hash, tree)
 
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
-        """Return the names that can be called: module-level functions and the methods of classes.
-
-        Raises:
-            Rejection: ``INVALID_DATA`` for a syntax error.
-        """
+        """Return the names that can be called: module-level functions and the methods of classes."""
         return self._program(source, code_hash).handlers()
 
     def name_source(self, code_hash: bytes, path: str) -> None:
@@ -229,12 +227,12 @@ class NativeEngine:
             raise Rejection(RejectionReason.INVALID_DATA, what, size=len(octets), limit=limit)
         return octets
 
-    def _program(self, source: str, code_hash: bytes) -> Program:
+    def _program(self, source: str, code_hash: bytes, tree: ast.Module | None = None) -> Program:
         program = self._programs.get(code_hash)
         if program is None:
             filename = self._files.get(code_hash, f"<actor {code_hash[:SHOWN_HASH].hex()}>")
             with deep_calls():
-                program = compile_program(source, filename, self._params.source)
+                program = compile_program(source, filename, self._params.source, tree)
             self._programs[code_hash] = program
             if code_hash not in self._files:
                 lines = [line + "\n" for line in program.lines]

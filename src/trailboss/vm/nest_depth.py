@@ -1,7 +1,8 @@
-"""How deep a program nests, read from its tokens before any parser sees it.
+"""How deep a program nests and how many tokens it has, read before any parser sees it.
 
 The depth that an interpreter's parser and compiler accept depends on version and build, and some crash beyond it.
-Whatever this refuses, the limit on the syntax tree would refuse too, except redundant brackets within brackets.
+Whatever is nested too deep here, the limit on the syntax tree would refuse too, except redundant brackets within
+brackets. The tokens bound the memory of parser and compiler.
 """
 
 import re
@@ -14,13 +15,16 @@ from msgspec import Struct, field
 from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 
 NESTING_MAX: Final = 100  # levels of a program: far below what every interpreter's own parser and compiler accept
+TOKENS_MAX: Final = 50_000  # of a program, line ends among them: a parser takes some 500 bytes for one
+FIELD_TOKENS: Final = 20  # for which a field of a formatted string counts: CPython copies what follows each of them
 TAB_WIDTH: Final = 8  # columns between tab stops in an indentation, as in Python
 LINE_CHARACTERS_MAX: Final = 200  # characters of a program's line that an error or a receipt shows
 _TOKEN: Final = re.compile(
     r"""
     (?P<comment>\#[^\r\n]*) | (?P<joined>\\(?:\r\n|[\r\n])) | (?P<newline>\r\n|[\r\n]) | (?P<space>[ \t\f]+)
     | (?P<string>[rbfuRBFU]{0,2}(?:\"{3}(?:[^\\]|\\.)*?\"{3} | '{3}(?:[^\\]|\\.)*?'{3}
-        | "(?:[^"\\\r\n]|\\.)*" | '(?:[^'\\\r\n]|\\.)*'))
+        | (?!\"{3}|'{3})(?:"(?:[^"\\\r\n]|\\.)*" | '(?:[^'\\\r\n]|\\.)*')))
+    | (?P<broken>["'\\])
     | (?P<number>0[xXoObB]\w+ | \.?\d(?:[eE][-+]\d|[\w.])*) | (?P<name>\w+)
     | (?P<operator>\*\*=? | //=? | <<=? | >>=? | -> | := | [-+*/%@&|^=<>!]= | .)
     """,
@@ -77,8 +81,11 @@ class _Block(Struct):
 
 
 def check_nesting(source: str) -> None:
-    """Refuse a program that nests too deep. `Rejection` ``INVALID_DATA`` with line and column."""
-    for place, depth in _depths(source, 0, is_module=True):
+    """Refuse a program that nests too deep, or has too many tokens. `Rejection` ``INVALID_DATA``."""
+    for count, (place, depth) in enumerate(_depths(source, 0, is_module=True), 1):
+        if count > TOKENS_MAX:
+            what = f"the source has more than {TOKENS_MAX} names, numbers, texts, operators and line ends"
+            raise Rejection(RejectionReason.INVALID_DATA, what, "deploy it as several actors", limit=TOKENS_MAX)
         if depth > NESTING_MAX:
             before = source[:place]
             line, column = len(before.splitlines() or [""]), place - max(before.rfind("\n"), before.rfind("\r"))
@@ -95,7 +102,7 @@ def no_python(source: str, line: int, column: int, what: str) -> Rejection:
 
 
 def _depths(text: str, base: int, *, is_module: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield position and depth of each token of a text that is within ``base`` levels."""
+    """Yield position and depth of each token of a text that is within ``base`` levels; 0 for one that adds none."""
     levels, blocks, after_operand = [_Level(base)], [_Block(0, base)], False
     for place, kind, token, column in _tokens(text):
         level = levels[-1]
@@ -103,11 +110,15 @@ def _depths(text: str, base: int, *, is_module: bool = False) -> Iterator[tuple[
             if len(levels) == 1:
                 level.end()
                 after_operand = False
-        elif column is not None and is_module and len(levels) == 1:
+            yield place, 0
+            continue
+        if column is not None and is_module and len(levels) == 1:
             level.base = _statement(blocks, column, token)
         elif token == "else":
             level.branches += 1
         if token in ("(", "[", "{"):
+            if token == "{" and not is_module:
+                yield from [(place, 0)] * FIELD_TOKENS
             level.chains[_TRAILER] += after_operand
             levels.append(_Level(level.inner))
             after_operand = False
@@ -117,7 +128,11 @@ def _depths(text: str, base: int, *, is_module: bool = False) -> Iterator[tuple[
         elif kind in ("name", "number", "string"):
             after_operand = True
             for start, expression in _expressions(kind, token):
+                yield from [(place, 0)] * FIELD_TOKENS
                 yield from ((place + start + each, depth) for each, depth in _depths(expression, level.inner))
+            if column is None:
+                yield place, 0
+                continue
         elif kind == "operator":
             _operator(level, token, after_operand=after_operand)
             after_operand = False
@@ -125,12 +140,17 @@ def _depths(text: str, base: int, *, is_module: bool = False) -> Iterator[tuple[
 
 
 def _tokens(text: str) -> Iterator[tuple[int, str, str, int | None]]:
-    """Yield position, kind and text of each token but space and comments; its column if it is the first of its line."""
+    """Yield position, kind and text of each token but space and comments; its column if it is the first of its line.
+
+    They end at a quote or a backslash that begins nothing: the parser refuses the source there.
+    """
     column: int | None = 0
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup or "", match.group()
         if kind == "space":
             column = None if column is None else len(token.rpartition("\f")[2].expandtabs(TAB_WIDTH))
+        elif kind == "broken":
+            return
         elif kind not in ("comment", "joined"):
             if kind == "name" and iskeyword(token) and token not in ("None", "True", "False"):
                 kind = "operator"

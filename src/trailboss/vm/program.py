@@ -1,7 +1,7 @@
 """A compiled actor: its instrumented code, and its handlers."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Final
 
@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from trailboss.metering.costs import FunctionNode
 from trailboss.metering.instrument import instrument
+from trailboss.metering.syntax import nodes_of
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.vm.rules import is_continuation, is_sdk, parse
+from trailboss.vm.rules import is_continuation, is_sdk, parse, refusing
 
 RESUME_SUFFIX: Final = "__resume"  # what the SDK appends to the name of a continuation for the handler that resumes it
 
@@ -69,15 +70,22 @@ class Program(Struct, frozen=True):
         raise Rejection(RejectionReason.HANDLER_NOT_FOUND, what, handler=handler)
 
 
-def compile_program(source: str, filename: str, prices: SourceCostParams) -> Program:
-    """Compile an actor's source. `Rejection` ``INVALID_DATA`` with line and column for a syntax error."""
-    tree = parse(source)
-    definitions = (node for node in ast.walk(tree) if isinstance(node, FunctionNode))
-    spans = {_first_line(node): node.end_lineno or node.lineno for node in definitions}
+def compile_program(source: str, filename: str, prices: SourceCostParams, tree: ast.Module | None = None) -> Program:
+    """Compile a source that `check_program` has accepted, or its tree, which is used up.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` with line and column if it is no Python, or if its instrumented form has more blocks
+            within one another than CPython compiles.
+    """
+    tree = tree or parse(source)
+    nodes = nodes_of(tree)
+    spans = {_first_line(node): node.end_lineno or node.lineno for node in nodes if isinstance(node, FunctionNode)}
     functions = {name: takes for node in _top_functions(tree.body) for name, takes in _callables(node, bound=False)}
     classes = tuple(_plan(node) for node in tree.body if isinstance(node, ast.ClassDef))
-    uses_sdk = any(is_sdk(module) for module in _imported(tree))
-    code = compile_tree(instrument(tree, prices, guarded=True), filename)
+    uses_sdk = any(is_sdk(module) for module in _imported(nodes))
+    del nodes
+    with refusing(source):
+        code = compile_tree(instrument(tree, prices, guarded=True), filename)
     return Program(code, filename, tuple(source.splitlines()), spans, functions, classes, uses_sdk)
 
 
@@ -86,8 +94,8 @@ def compile_tree(tree: ast.Module, filename: str) -> CodeType:
     return compile(tree, filename, "exec", dont_inherit=True, optimize=0)
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)

@@ -5,15 +5,15 @@ import io
 import token
 import tokenize
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
 from typing import Final, NamedTuple
 
-from msgspec import Struct
-from msgspec.structs import astuple
-
 from trailboss.metering.instrument import SETTERS
-from trailboss.metering.syntax import PREFIX, TEXT_METHODS
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.metering.syntax import PREFIX, TEXT_METHODS, parts
+from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 from trailboss.vm.nest_depth import NESTING_MAX, check_nesting, no_python
 
 _ACTOR: Final = {
@@ -138,24 +138,42 @@ SUBSTITUTES: Final = {
 }  # fmt: skip
 """Alternatives to modules that differ between nodes."""
 _NESTED_FIELDS_MAX: Final = 2  # nested braces of a formatted string in that grammar
+SCOPES_MAX: Final = 2_000  # functions, classes, lambdas, comprehensions and managers of ``with`` of a program
+COMPREHENSIONS_MAX: Final = 16  # within one another
+COPIES_MAX: Final = 10_000  # parts of a program that a compiler adds as copies of what stands after ``finally``
+_SCOPES: Final = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+_PLAIN: Final = frozenset((
+    ast.Constant, ast.Expr, ast.Assign, ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript,
+    ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.arg, ast.arguments, ast.Pass, ast.Starred, ast.Slice,
+))  # fmt: skip
+"""Kinds of nodes that break no rule by themselves."""
+_NAMED: Final[dict[type[ast.AST], str]] = {
+    ast.Name: "id", ast.arg: "arg", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name", ast.ClassDef: "name",
+    ast.Global: "names", ast.Nonlocal: "names", ast.alias: "name", ast.ExceptHandler: "name", ast.MatchAs: "name",
+    ast.MatchStar: "name", ast.MatchMapping: "rest", ast.keyword: "arg", ast.Attribute: "attr",
+}  # fmt: skip
+"""Fields that hold the names of nodes."""
 
 
-class Finding(Struct, frozen=True):
-    """One violation of a rule."""
+class _Fault(NamedTuple):
+    """One violation of a rule, without its position."""
 
-    line: int  # from 1
-    column: int  # from 1, in characters
     rule: str  # short name of the rule
     what: str  # the violation and its reason
     fix: str = ""  # what to do; empty for the general advice
 
 
-class _Fault(NamedTuple):
-    """A `Finding` without its position."""
+class _Inside(NamedTuple):
+    """Where a node is: in a ``finally``, in a loop within it, in a lambda, in an async function, in comprehensions."""
 
-    rule: str
-    what: str
-    fix: str = ""
+    final: bool = False
+    loop: bool = False
+    lambda_: bool = False
+    async_: bool = False
+    comprehensions: int = 0
 
 
 def check_program(source: str, source_bytes_max: int) -> ast.Module:
@@ -165,49 +183,126 @@ def check_program(source: str, source_bytes_max: int) -> ast.Module:
         Rejection: ``INVALID_DATA`` for source that is too large, in UTF-8 bytes, or not Python of the `GRAMMAR`;
             ``NON_DETERMINISTIC_CODE`` with line, column and rule of the first finding, and the number of others.
     """
-    size = len(source.encode(errors="surrogatepass"))
-    if size > source_bytes_max:
-        what = f"source has {size} bytes, the limit is {source_bytes_max}"
-        raise Rejection(RejectionReason.INVALID_DATA, what, size=size, limit=source_bytes_max)
+    check_size(source, source_bytes_max)
+    check_nesting(source)
     tree = parse(source)
-    found = sorted(findings(tree, source), key=lambda each: (each.line, each.column))
+    nodes = list(_walk(tree))
+    _check_shape(nodes, source)
+    found = sorted(_findings(nodes), key=itemgetter(0, 1))
+    is_formatted = any(type(node) is ast.JoinedStr for node, _, _ in nodes)
+    del nodes  # a compiler needs the memory
+    with refusing(source):
+        # The compiler finds what the parser lets pass, such as a return outside a function.
+        compile(tree, "<actor>", "exec", dont_inherit=True, optimize=0)
+    if is_formatted:
+        _check_formatted(source)
     if found:
-        line, column, rule, what, fix = astuple(found[0])
+        line, byte, (rule, what, fix) = found[0]
+        # The parser counts bytes, people count characters.
+        text = source.splitlines()[line - 1 : line] or [""]
+        column = len(text[0].encode(errors="surrogatepass")[:byte].decode(errors="surrogatepass")) + 1
+        facts: dict[str, Fact] = {"line": line, "column": column, "rule": rule, "further": len(found) - 1}
         what = f"line {line}, column {column}: {what}"
-        facts = {"line": line, "column": column, "rule": rule, "further": len(found) - 1}
         raise Rejection(RejectionReason.NON_DETERMINISTIC_CODE, what, fix, **facts)
     return tree
 
 
+def check_size(source: str, source_bytes_max: int) -> int:
+    """Return the bytes of a source in UTF-8; refuse one that is too large as `check_program` does."""
+    size = len(source.encode(errors="surrogatepass"))
+    if size > source_bytes_max:
+        what = f"source has {size} bytes, the limit is {source_bytes_max}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, size=size, limit=source_bytes_max)
+    return size
+
+
 def parse(source: str) -> ast.Module:
     """Return the tree of a source in the `GRAMMAR`. `Rejection` ``INVALID_DATA`` with line and column."""
-    check_nesting(source)
+    with refusing(source):
+        return ast.parse(source, feature_version=GRAMMAR)
+
+
+@contextmanager
+def refusing(source: str) -> Iterator[None]:
+    """Refuse what parser and compiler refuse: `Rejection` ``INVALID_DATA`` with line and column."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source, feature_version=GRAMMAR)
-            _check_shape(tree, source)
-            # The compiler finds what the parser lets pass, such as a return outside a function.
-            compile(tree, "<actor>", "exec", dont_inherit=True, optimize=0)
+            yield
     except SyntaxError as error:
         raise no_python(source, error.lineno or 1, error.offset or 1, error.msg) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise no_python(source, 1, 1, str(error) or "too deeply nested") from None
-    _check_formatted(source)
-    return tree
 
 
-def _check_shape(tree: ast.Module, source: str) -> None:
-    """Refuse what only some interpreters accept: very deep nesting, and the deeper braces of Python 3.12."""
-    level: list[ast.AST] = [tree]
-    for _ in range(NESTING_MAX):
-        level = [each for node in level for each in ast.iter_child_nodes(node)]
-    for node in level:
-        if isinstance(node, ast.expr | ast.stmt):
-            raise no_python(source, node.lineno, node.col_offset + 1, f"nested deeper than {NESTING_MAX} levels")
-    for node in ast.walk(tree):
+_Place = tuple[ast.AST, _Inside, int]
+"""A node, where it is, and its depth in the tree."""
+
+
+def _walk(tree: ast.Module) -> Iterator[_Place]:
+    """Yield every node but operators and contexts; none below the deepest level that is allowed."""
+    waiting: list[_Place] = [(tree, _Inside(), 0)]
+    while waiting:
+        place = node, inside, depth = waiting.pop()
+        yield place
+        within = parts(node) if depth < NESTING_MAX else []
+        if not within:
+            continue
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                inside = _Inside(async_=isinstance(node, ast.AsyncFunctionDef), comprehensions=inside.comprehensions)
+            case ast.Lambda():
+                inside = _Inside(lambda_=True, comprehensions=inside.comprehensions)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                inside = inside._replace(comprehensions=inside.comprehensions + 1)
+            case ast.For() | ast.While():
+                inside = inside._replace(loop=True)
+            case ast.Try(finalbody=[_, *_] as body):
+                final = inside._replace(final=True, loop=False)
+                waiting += [(each, final, depth + 1) for each in within[-len(body) :]]
+                within = within[: -len(body)]
+        waiting += [(each, inside, depth + 1) for each in within]
+
+
+def _check_shape(nodes: Sequence[_Place], source: str) -> None:
+    """Refuse what only some interpreters accept, and what a compiler works on for longer than its length shows.
+
+    The first are very deep nesting, and the deeper braces of Python 3.12; the second are many scopes, whose code
+    CPython 3.11 compares with one another, and blocks of ``finally``, which are compiled once for each way out.
+    """
+    deep = [node for node, _, depth in nodes if depth == NESTING_MAX and isinstance(node, ast.expr | ast.stmt)]
+    if deep:
+        line, byte = min((node.lineno, node.col_offset) for node in deep)
+        raise no_python(source, line, byte + 1, f"nested deeper than {NESTING_MAX} levels")
+    for node, inside, _ in nodes:
+        if inside.comprehensions > COMPREHENSIONS_MAX and isinstance(node, ast.expr):
+            what = f"comprehensions nested deeper than {COMPREHENSIONS_MAX} levels"
+            raise no_python(source, node.lineno, node.col_offset + 1, what)
+    kinds = Counter(type(node) for node, _, _ in nodes)
+    scopes = sum(kinds[kind] for kind in (*_SCOPES, ast.withitem))
+    if scopes > SCOPES_MAX:
+        what = f"{scopes} functions, classes, lambdas, comprehensions and managers, the limit is {SCOPES_MAX}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, "deploy it as several actors", limit=SCOPES_MAX)
+    if kinds[ast.Try] and (copies := _compiled(nodes[0][0])[0] - len(nodes)) > COPIES_MAX:
+        what = (
+            f"a compiler copies what stands after finally for each way out: {copies} parts, the limit is {COPIES_MAX}"
+        )
+        raise Rejection(RejectionReason.INVALID_DATA, what, "call a function after finally", limit=COPIES_MAX)
+    for node, _, _ in nodes if kinds[ast.JoinedStr] else ():
         if isinstance(node, ast.JoinedStr) and _braces(node) > _NESTED_FIELDS_MAX:
             raise no_python(source, node.lineno, node.col_offset + 1, "f-string: expressions nested too deeply")
+
+
+def _compiled(node: ast.AST) -> tuple[int, int]:
+    """Return how many parts of a node are compiled, and how many ways lead out of blocks in it."""
+    count, ways = 1, int(isinstance(node, ast.Return | ast.Break | ast.Continue))
+    within = [_compiled(each) for each in parts(node)]
+    before = len(within) - (len(node.finalbody) if isinstance(node, ast.Try) else 0)
+    ways += sum(each[1] for each in within)
+    count += sum(each[0] for each in within[:before])
+    # Once if the block ends, once if it fails, once for each way out.
+    count += sum(each[0] for each in within[before:]) * (2 + ways)
+    return count, 0 if isinstance(node, _SCOPES) else ways
 
 
 def _braces(node: ast.JoinedStr) -> int:
@@ -215,70 +310,46 @@ def _braces(node: ast.JoinedStr) -> int:
     return max((1 + (_braces(each) if isinstance(each, ast.JoinedStr) else 0) for each in within), default=0)
 
 
-def findings(tree: ast.Module, source: str) -> Iterator[Finding]:
-    """Yield every violation of a rule, in no particular order."""
-    lines = source.splitlines()
-    bound = frozenset(_bound_names(tree))
-    for node, inside in _walk(tree):
-        for fault in _faults(node, inside, bound):
-            line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-            text = lines[line - 1] if line <= len(lines) else ""
-            # The parser counts bytes, people count characters.
-            column = len(text.encode(errors="surrogatepass")[:column].decode(errors="surrogatepass"))
-            yield Finding(line, column + 1, *fault)
+def _findings(nodes: Sequence[_Place]) -> Iterator[tuple[int, int, _Fault]]:
+    """Yield every violation of a rule with line, from 1, and byte in it, in no particular order."""
+    bound = frozenset(name for node, _, _ in nodes if _binds(node) for name in _identifiers(node))
+    for node, inside, _ in nodes:
+        for name in _identifiers(node):
+            if name.startswith("_"):
+                yield from (_placed(node, fault) for fault in _name_faults(name))
+        if type(node) not in _PLAIN:
+            yield from (_placed(node, fault) for fault in _faults(node, inside, bound))
 
 
-class _Inside(Struct, frozen=True):
-    """Where a node is: in a ``finally``, in a loop within it, in a lambda, in an async function."""
-
-    final: bool = False
-    loop: bool = False
-    lambda_: bool = False
-    async_: bool = False
+def _placed(node: ast.AST, fault: _Fault) -> tuple[int, int, _Fault]:
+    return getattr(node, "lineno", 1), getattr(node, "col_offset", 0), fault
 
 
-def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, _Inside]]:
-    waiting: list[tuple[ast.AST, _Inside]] = [(tree, _Inside())]
-    while waiting:
-        node, inside = waiting.pop()
-        yield node, inside
-        final: list[ast.stmt] = []
-        match node:
-            case ast.FunctionDef() | ast.ClassDef():
-                inside = _Inside()
-            case ast.AsyncFunctionDef():
-                inside = _Inside(async_=True)
-            case ast.Lambda():
-                inside = _Inside(lambda_=True)
-            case ast.For() | ast.While():
-                inside = _Inside(inside.final, True, inside.lambda_, inside.async_)
-            case ast.Try(finalbody=body):
-                final = body
-        within = _Inside(True, False, inside.lambda_, inside.async_)
-        waiting += [(each, within if each in final else inside) for each in ast.iter_child_nodes(node)]
+def _name_faults(name: str) -> Iterator[_Fault]:
+    if name.startswith(PREFIX):
+        yield _Fault("reserved-name", f"{name}: names that begin with {PREFIX} are reserved")
+    if name == "__del__":
+        yield _Fault("finalizer", "__del__ runs at an undefined time")
 
 
 def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[_Fault]:
-    for name in _identifiers(node):
-        if name.startswith(PREFIX):
-            yield _Fault("reserved-name", f"{name}: names that begin with {PREFIX} are reserved")
-        if name == "__del__":
-            yield _Fault("finalizer", "__del__ runs at an undefined time")
     match node:
+        case ast.Name(id=name):
+            if name in REFUSED_NAMES and isinstance(node.ctx, ast.Load) and name not in bound:
+                yield _Fault("name", f"{name} is not available to actors")
+        case ast.Attribute(attr=name):
+            if name in REFUSED_ATTRIBUTES:
+                yield _attribute_fault(name)
         case ast.Import() | ast.ImportFrom():
             yield from _import_faults(node)
         case ast.Set() | ast.SetComp():
             yield _Fault("set", "a set has no defined order; use a dict or cowboy_sdk.ordered_set")
-        case ast.Name(id=name, ctx=ast.Load()) if name in REFUSED_NAMES and name not in bound:
-            yield _Fault("name", f"{name} is not available to actors")
-        case ast.Attribute(attr=name) if name in REFUSED_ATTRIBUTES:
-            yield _attribute_fault(name)
         case ast.MatchClass(kwd_attrs=names):
             yield from (_attribute_fault(name) for name in names if name in _REFUSED_PATTERNS)
         case ast.TryStar():
             yield _Fault("except-star", "except* is not available to actors")
-        case ast.Return() | ast.Break() | ast.Continue() if inside.final:
-            if isinstance(node, ast.Return) or not inside.loop:
+        case ast.Return() | ast.Break() | ast.Continue():
+            if inside.final and (isinstance(node, ast.Return) or not inside.loop):
                 yield _Fault("finally", f"{type(node).__name__.lower()} in finally would swallow what ends the frame")
         case _:
             yield from _concurrency_faults(node, inside)
@@ -338,28 +409,20 @@ def _import_advice(root: str) -> str:
 
 def _identifiers(node: ast.AST) -> Iterable[str]:
     """Return the names that a node binds, uses or declares."""
-    match node:
-        case ast.Name(id=name) | ast.arg(arg=name):
-            return [name]
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return [name]
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            return names
-        case ast.alias(name=name, asname=other):
-            return [other or name]
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            return [name]
-        case ast.MatchMapping(rest=str(name)) | ast.keyword(arg=str(name)) | ast.Attribute(attr=name):
-            return [name]
-    return []
+    field = _NAMED.get(type(node))
+    if field is None:
+        return ()
+    name = getattr(node, field)
+    if isinstance(node, ast.alias):
+        name = node.asname or name
+    return name if isinstance(name, list) else (name,) if isinstance(name, str) else ()
 
 
-def _bound_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that the program binds."""
-    for node in ast.walk(tree):
-        reads = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        if not reads and not isinstance(node, ast.keyword | ast.Attribute):
-            yield from _identifiers(node)
+def _binds(node: ast.AST) -> bool:
+    """Whether the names of a node are bound by the program."""
+    if isinstance(node, ast.Name):
+        return not isinstance(node.ctx, ast.Load)
+    return not isinstance(node, ast.keyword | ast.Attribute)
 
 
 def _check_formatted(source: str) -> None:

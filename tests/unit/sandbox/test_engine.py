@@ -114,31 +114,6 @@ def test_no_file_remains_of_an_actor_that_is_no_longer_kept(runtime, world, monk
     assert files_after(9) <= few
 
 
-def test_actor_that_was_put_out_is_compiled_again_only_if_its_compiled_form_is_gone(runtime, world, monkeypatch):
-    """To compile a long source takes a hundred times as long as to load it, and no frame pays for it."""
-    compiled = []
-    compile_actor = runtime._compile
-
-    def note(source, *rest):
-        compiled.append(source)
-        return compile_actor(source, *rest)
-
-    monkeypatch.setattr(runtime, "_compile", note)
-    monkeypatch.setattr("trailboss.sandbox.runtime.ACTORS_KEPT", 1)
-    sources = [f"{COUNTER}# kept {place}\n" for place in range(3)]
-
-    def call_each():
-        assert all(world.call(source, "go")[0].error is None for source in sources)
-
-    call_each()
-    call_each()
-    assert compiled == sources
-    monkeypatch.setattr("trailboss.sandbox.runtime.COMPILED_BYTES_MAX", 0)
-    call_each()
-    assert compiled == [*sources, *sources[1:]]
-    assert runtime._compiled_bytes == 0
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_frame_begins_with_the_first_state_in_a_process_that_was_forked(runtime, world):
     """The page map that a process opens is its own; its child must not read it for its own."""
@@ -188,9 +163,9 @@ def test_frame_pays_when_its_memory_is_used_up(world):
 
 def test_compilation_ends_when_the_source_is_a_bomb(engine):
     source = "def go(p):\n    return " + "(" * 90 + "1" + ")" * 90 + "\n" + "x = 1\n" * 5_000
-    engine.check_source(source)
+    engine.check_source(source, bytes(32))
     with pytest.raises(Rejection):
-        engine.check_source("def go(p):\n    return 1 <<< 2\n")
+        engine.check_source("def go(p):\n    return 1 <<< 2\n", bytes(32))
 
 
 def test_engine_is_refused_when_the_prices_are_not_the_images(runtime):
@@ -289,3 +264,57 @@ def test_frames_run_on_several_threads_at_once(engine):
     for thread in threads:
         thread.join()
     assert results == [results[0]] * 4
+
+
+def test_deployment_ends_as_out_of_cycles_when_its_source_takes_more_fuel_than_its_length_buys(engine):
+    """Constants of one hash: a compiler compares each with all, which no length shows."""
+    source = f"X = [{','.join(str((2**31 - 1) * n) for n in range(1, 8_400))}]\n"
+    with pytest.raises(Rejection) as caught:
+        engine.check_source(source, bytes(32))
+    assert caught.value.reason.slug == "out_of_cycles"
+
+
+@pytest.mark.parametrize("line", ["x+x\n", "x[:]\n", "x[x]+=x\n", "while x:x\n", "f'{x}'\n", "if x:x\n"])
+def test_dense_source_is_compiled_within_its_price(engine, line):
+    """The shapes that take most fuel and memory, as long as they may be."""
+    tokens = {"x+x\n": 4, "x[:]\n": 5, "x[x]+=x\n": 7, "while x:x\n": 5, "f'{x}'\n": 23, "if x:x\n": 5}[line]
+    engine.check_source(line * (49_900 // tokens), bytes(32))
+
+
+def test_compiled_form_is_kept_when_the_first_state_is_not(runtime, world, monkeypatch):
+    """An actor that comes back is not compiled again, and costs the same."""
+    monkeypatch.setattr("trailboss.sandbox.runtime.ACTORS_KEPT", 1)
+    before = world.call(COUNTER, "fill")[1].charged()
+    world.call(COUNTER + "# another\n", "fill")
+    monkeypatch.setattr(runtime, "_compile", None)
+    assert world.call(COUNTER, "fill")[1].charged() == before
+
+
+def test_module_runs_in_each_frame_when_its_state_is_too_large_to_keep(runtime, world, monkeypatch):
+    """What the module makes is then paid for and made again, with equal cycles."""
+    source = "DATA = [bytes(4_000) for _ in range(20)]\ndef go(p):\n    return len(DATA)\n"
+    outcome, meter = world.call(source, "go")
+    assert actor_of(runtime, source).cycles is not None
+    monkeypatch.setattr("trailboss.sandbox.runtime.FIRST_STATE_BYTES_MAX", 50_000)
+    other = source + "# another\n"
+    again, second = world.call(other, "go")
+    assert actor_of(runtime, other).cycles is None
+    assert (again.return_value, second.charged()) == (outcome.return_value, meter.charged())
+
+
+def test_actor_is_made_once_when_two_threads_want_it(runtime, monkeypatch):
+    made = []
+    prepared = runtime._prepared
+
+    def counted(*arguments):
+        made.append(1)
+        return prepared(*arguments)
+
+    monkeypatch.setattr(runtime, "_prepared", counted)
+    source = COUNTER + "# for two threads\n"
+    threads = [Thread(target=on_stage, args=(lambda: actor_of(runtime, source),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]

@@ -170,3 +170,46 @@ def test_source_is_refused_when_it_nests_deeper_than_compilers_agree_on():
 
     assert refused.what.endswith(f"nested deeper than {NESTING_MAX} levels")
     assert refusal("x = " + "+".join("1" * 20_000)).reason.code == 1213
+
+
+TOO_MUCH = {
+    "tokens": ("x\n" * 25_001, "more than 50000 names, numbers, texts"),
+    "fields": ("x = f'" + "{y}" * 2_400 + "'", "more than 50000 names, numbers, texts"),
+    "functions": ("lambda: x\n" * 2_001, "2001 functions, classes, lambdas, comprehensions and managers"),
+    "managers": ("with x, y: z\n" * 1_001, "2002 functions, classes, lambdas, comprehensions and managers"),
+    "comprehensions": ("x = " + "[" * 17 + "1" + " for y in z]" * 17, "comprehensions nested deeper than 16 levels"),
+    "ways out": (
+        "def f(x):\n try:\n" + "  if x: return\n" * 100 + " finally:\n" + "  x\n" * 100,
+        "copies what stands after finally",
+    ),
+    "finally within finally": (
+        "".join(f"{' ' * level}try: x\n{' ' * level}finally:\n" for level in range(14)) + " " * 14 + "x",
+        "copies what stands after finally",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_source_is_refused_when_a_compiler_would_work_on_more_than_its_length_shows(name):
+    source, words = TOO_MUCH[name]
+    refused = refusal(source)
+    assert refused.reason.code == 1213
+    assert words in refused.what
+
+
+def test_source_is_accepted_when_it_has_as_much_as_it_may():
+    """One level, one field, one way out less than what is refused."""
+    for source in (
+        "x\n" * 24_999,
+        "x = f'" + "{y}" * 2_200 + "'",
+        "lambda: x\n" * 2_000,
+        "x = " + "[" * 16 + "1" + " for y in z]" * 16,
+        "def f(x):\n try:\n" + "  if x: return\n" * 10 + " finally:\n" + "  x\n" * 100,
+    ):
+        assert check_program(source, LIMIT).body
+
+
+@pytest.mark.parametrize("line", ["\\'''\n", "\\'x", '"', "'''x\n", "\\"])
+def test_source_is_refused_at_once_when_quotes_stay_open(line):
+    """Nothing is read beyond a quote that nothing closes, however often one follows."""
+    assert refusal(line * (60_001 // len(line))).context["rule"] == "syntax"

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from trailboss.sandbox.guest import standins
-from trailboss.sandbox.guest_layout import ANSWERED, CHECK, COMPILE, LOAD, PREPARE, RUN, RUN_ALL, pack
+from trailboss.sandbox.guest_layout import ANSWERED, COMPILE, GATHER, LOAD, PREPARE, RUN, RUN_ALL, pack
 
 _glue: Final[Any] = builtins
 _PRELOADED: Final = """_ast_unparse _pydecimal _pylong _strptime _weakrefset annotationlib ast bisect collections.abc
@@ -145,8 +145,10 @@ def _warm(server: Any, host_calls: Sequence[str], limits: dict[str, int]) -> Non
         return answer
 
     def warm(source: str, handlers: Sequence[str], code_hash: bytes) -> None:
-        ask(CHECK, source, limits["source_bytes_max"])
-        octets = ask(COMPILE, source, code_hash, limits, True)[1]
+        octets = ask(COMPILE, source, code_hash)[1]
+        server.engine.forget()
+        ask(LOAD, octets, limits)
+        octets = ask(GATHER)[1]
         for handler in handlers:
             for kind in (RUN_ALL, RUN):
                 server.engine.forget()

@@ -4,6 +4,7 @@ A guest lives for one request after another, and its memory is put back after ea
 one actor. Requests and answers are those of `trailboss.sandbox.guest_layout`: (`DONE`, ...) or (`FAILED`, error).
 """
 
+import ast
 import builtins
 import collections
 import dataclasses
@@ -44,7 +45,7 @@ class GuestEngine(NativeEngine):
         for names in (self._library.builtins, self._library.sdk_builtins):
             names[annotations.EVALUATED] = annotations.evaluated
 
-    def _program(self, source: str, code_hash: bytes) -> Program:  # noqa: ARG002  # there is one
+    def _program(self, _source: str, _code_hash: bytes, _tree: ast.Module | None = None) -> Program:
         return self.program
 
     def _loaded(self, program: Program, gauge: Gauge) -> dict[str, Any]:
@@ -59,17 +60,22 @@ class GuestEngine(NativeEngine):
         self._texts.update(texts)
         linecache.cache[filename] = (1, None, [line + "\n" for line in lines], filename)
 
-    def compiled(self, source: str, code_hash: bytes, *, runs_module: bool) -> bytes:
-        """Compile an actor; if its module can run ahead, what the SDK compiles for it is compiled with it."""
-        self._texts.clear()
+    def compile(self, source: str, code_hash: bytes) -> None:
+        """Check and compile an actor. Always both, so that the compiled form depends on the source alone."""
+        tree = check_program(source, sys.maxsize)
         filename = f"<actor {code_hash[:SHOWN_HASH].hex()}>"
-        self.program = compile_program(source, filename, self._params.source)
-        if runs_module:
-            self.prepare_frames()
+        self.program = compile_program(source, filename, self._params.source, tree)
+
+    def octets(self) -> bytes:
+        """Return the compiled actor, with what the SDK has compiled for it, as `load` takes it."""
         made = self.program
         classes = tuple((each.name, each.bases, each.methods) for each in made.classes)
-        fields = (made.code, filename, made.lines, made.spans, made.functions, classes, made.uses_sdk)
+        fields = (made.code, made.filename, made.lines, made.spans, made.functions, classes, made.uses_sdk)
         return marshal.dumps((*fields, tuple(self._texts.items())))
+
+    def handler_names(self) -> str:
+        """Return the names that can be called, one a line."""
+        return "\n".join(sorted(self.program.handlers()))
 
     def prepare_frames(self) -> int | None:
         """Run the actor's module; return its cycles, or None if it fails or asks the host for what frames differ in."""
@@ -173,16 +179,15 @@ class GuestServer:
     def _answer(self, kind: int, fields: list[Any]) -> tuple[object, ...]:
         engine = self.engine
         match kind:
-            case guest_layout.CHECK:
-                check_program(*fields)
-                return ()
             case guest_layout.COMPILE:
-                source, code_hash, limits, runs_module = fields
-                vars(self._params.limits).update(limits)
-                return (engine.compiled(source, code_hash, runs_module=runs_module),)
+                engine.compile(*fields)
+                return engine.octets(), engine.handler_names()
             case guest_layout.LOAD:
                 engine.load(*fields)
-                return ("\n".join(sorted(engine.program.handlers())),)
+                return ()
+            case guest_layout.GATHER:
+                engine.prepare_frames()
+                return (engine.octets(),)
             case guest_layout.PREPARE:
                 return (engine.prepare_frames(),)
             case guest_layout.LOCATE:

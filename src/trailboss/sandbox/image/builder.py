@@ -20,7 +20,7 @@ from trailboss.sandbox.image import wasm
 from trailboss.sandbox.image.image import Image, image_params
 from trailboss.sandbox.image.linker import ALIGNMENT_MIN, INITIALIZERS, PAGE, LinkedModule, link
 from trailboss.sandbox.image.parts import Parts, read_parts
-from trailboss.sandbox.machine import Machine
+from trailboss.sandbox.machine import COMPILE_MEMORY_BYTES_MAX, Machine
 from trailboss.sandbox.stage import WASM_STACK_BYTES
 from trailboss.sandbox.wasmtime_library import Compiler
 from trailboss.vm.guest_api import HOST_CALLS
@@ -28,7 +28,6 @@ from trailboss.vm.sdk_source import sdk_module_names, sdk_text
 
 STACK_BYTES: Final = 2 << 20
 """The guest's own stack. CPython ends a recursion when it is used up, long before the machine's stack is."""
-MEMORY_BYTES_MAX: Final = 64 << 20  # what an instance's memory can grow to
 HEAP_PAGES: Final = 416
 """Pages behind the libraries' data: 15 MiB for the engine, and 8 MiB in which frames need no more memory, for a machine
 whose memory has grown is not used again."""
@@ -96,7 +95,7 @@ def build_image(optimization: str = "none", report: Callable[[str], None] = lamb
     parts = read_parts()
     report("linking")
     linked = link_guest(parts)
-    module = linked.encoded(_EXPORTS.split(), MEMORY_BYTES_MAX // PAGE)
+    module = linked.encoded(_EXPORTS.split(), COMPILE_MEMORY_BYTES_MAX // PAGE)
     report("compiling the module")
     compiler = Compiler(WASM_STACK_BYTES, optimization)
     loaded = compiler.load(compiler.compile(module))

@@ -12,6 +12,8 @@ from trailboss.sandbox.guest_layout import ANSWER_AT, BUFFER_BYTES, LONG_REQUEST
 ARGUMENTS_MAX: Final = 4  # of a call of an exported function
 ADDRESS_SPACE: Final = 2**32
 FETCH: Final = 0xFFFFFFFF  # size of a request that asks for the last answer
+_BLOCK_STEP: Final = 16  # between the sizes of blocks of the guest's ``malloc``
+_SMALL_BLOCK: Final = 512  # bytes of a block up to which holes of every size are filled
 _START_FUEL: Final = 1 << 40  # of instructions that are not a guest's: its instance is made, a library asked its base
 
 
@@ -81,6 +83,16 @@ class Machine:
         for index, argument in enumerate(arguments):
             self._arguments[index].i64 = argument
         return self._enter(byref(self._function(name)), max(len(arguments), 1)) % ADDRESS_SPACE
+
+    def fill_holes(self, most: int) -> None:
+        """Take the free memory between the guest's objects, but for pieces of ``most`` bytes or more.
+
+        What is made later then lies side by side, so a frame writes to fewer pages.
+        """
+        size = most // 2
+        while size > 0:
+            self.call("glue_fill", size, most)
+            size = size // 2 if size > _SMALL_BLOCK else size - _BLOCK_STEP
 
     def set_fuel(self, fuel: int) -> None:
         """Allow so many units of fuel from now on."""

@@ -31,6 +31,7 @@ def _print(site: CallSite, positional: Sequence[object], _named: Mapping[str, ob
 
 ACTORS_KEPT: Final = 256
 """First states that are kept, about 1 MiB each; another actor's first frame compiles it again."""
+HOLE_BYTES_MAX: Final = 4_096  # free memory in one piece that an actor's first state keeps
 MACHINES_KEPT: Final = 32  # machines that wait for the next frame of their actors, up to 4 MiB each
 COMPILE_FUEL: Final = 30_000_000_000  # of a check or a compilation; the deployment pays for it by its size
 UNMETERED: Final = 2**62  # cycles and cells of a module that runs ahead
@@ -126,6 +127,8 @@ class Runtime:
             machine, cycles, fuel = self._image_machine(), None, 0
             machine.set_fuel(COMPILE_FUEL)
             ask_guest(machine, (LOAD, octets, limits_of(params)))
+        machine.set_fuel(COMPILE_FUEL)
+        machine.fill_holes(HOLE_BYTES_MAX)
         first = FirstState(self._memory, machine)
         machine.close()
         return PreparedActor(octets, frozenset(names.split("\n")), first, cycles, fuel)

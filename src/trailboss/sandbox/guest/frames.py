@@ -154,7 +154,7 @@ class GuestServer:
     def __init__(self, params: SimpleNamespace, host: object) -> None:
         self.engine = GuestEngine(params)
         self.engine.host = host
-        self._params = params
+        self.params = params
         _remember_texts()
 
     def serve(self, request: bytes) -> bytes:
@@ -178,7 +178,7 @@ class GuestServer:
                 return ()
             case guest_layout.COMPILE:
                 source, code_hash, limits, runs_module = fields
-                vars(self._params.limits).update(limits)
+                vars(self.params.limits).update(limits)
                 return (engine.compiled(source, code_hash, runs_module=runs_module),)
             case guest_layout.LOAD:
                 engine.load(*fields)

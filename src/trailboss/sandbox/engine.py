@@ -5,7 +5,7 @@ frame is charged the larger of its cycles and its fuel divided by `FUEL_PER_CYCL
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.params import ChainParams
@@ -24,7 +24,7 @@ from trailboss.sandbox.guest_layout import (
 from trailboss.sandbox.image.image import image_params
 from trailboss.sandbox.machine import GuestTrap, Machine
 from trailboss.sandbox.runtime import CALLS, PreparedActor, Runtime, ask_guest
-from trailboss.sandbox.stage import on_stage
+from trailboss.sandbox.stage import near_stage, on_stage
 from trailboss.sandbox.values import PLAIN, Forgery, argument, read_error, read_value
 from trailboss.vm import failures
 from trailboss.vm.engine import CallSite, Frame, FrameOutcome
@@ -37,6 +37,7 @@ FUEL_PER_CYCLE: Final = 2_000
 REQUEST_FUEL: Final = 20  # of each byte that a guest sends: the chain copies and reads it
 _CALL_TYPES: Final = (int, tuple, dict, int)  # of a host call: its number, the arguments by place and name, the cycles
 LOCATE_FUEL: Final = 100_000_000  # of the question where an interrupted program stands
+T = TypeVar("T")
 
 
 class SandboxEngine:
@@ -73,6 +74,10 @@ class SandboxEngine:
     def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
         """Run a frame to its end; see `Engine.run`."""
         return on_stage(lambda: self._run(frame, CallSite(host, meter, self._params, frame)))
+
+    def perform(self, action: Callable[[], T]) -> T:
+        """Run an action on a stage, on which its frames then run too; see `Engine.perform`."""
+        return near_stage(action)
 
     def prepare(self) -> None:
         """Load the image."""

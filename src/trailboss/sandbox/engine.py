@@ -130,13 +130,14 @@ class FrameRun:
         self.refusals: list[ErrorObject] = []
         self.failure: BaseException | None = None  # what ends the frame beyond its own errors
         self.module_fuel = actor.fuel if kind == RUN else 0
+        self.base: int = site.params.costs.frame_base  # cycles of the frame itself, which pay for its start
         self.allowed_fuel = 0
 
     def outcome(self) -> tuple[FrameOutcome, bool]:
         """Run the frame; return how it ended, and whether the guest came to its end, so that it can be used again."""
         meter, machine = self.site.meter, self.machine
         machine.serve = self.serve
-        self.allowed_fuel = max((meter.cycles_left + self._base()) * FUEL_PER_CYCLE - self.module_fuel, 0)
+        self.allowed_fuel = max((meter.cycles_left + self.base) * FUEL_PER_CYCLE - self.module_fuel, 0)
         machine.set_fuel(self.allowed_fuel)
         returned, error = b"", None
         is_whole = False
@@ -168,12 +169,18 @@ class FrameRun:
             raise Forgery("a host call after the frame's end, or a meter that runs back")
         meter.cycles_used = used
         cells = meter.cells_used
-        self._buy_fuel(len(request) * REQUEST_FUEL)
-        answer = self._served(number, positional, named)
+        fuel = self.machine.fuel() - len(request) * REQUEST_FUEL
+        if fuel < 0:
+            raise GuestTrap("all fuel consumed", is_out_of_fuel=True)
+        status, value = self._served(number, positional, named)
         self.host_cycles += meter.cycles_used - used
         if meter.cycles_used > used or meter.cells_used > cells:
-            self._limit_fuel()
-        status, value = answer
+            # The guest keeps no more fuel than the cycles that are left buy, since this call has used some.
+            bought = (meter.cycles_left + self.base) * FUEL_PER_CYCLE
+            if bought < fuel:
+                self.allowed_fuel -= fuel - bought
+                fuel = bought
+        self.machine.set_fuel(fuel)
         return pack((status, value, meter.cycles_used, meter.cells_used))
 
     def _served(self, number: int, positional: Sequence[object], named: dict[str, object]) -> tuple[int, object]:
@@ -192,6 +199,8 @@ class FrameRun:
         except OutOfGas as exhausted:
             self.failure = exhausted
             return EXHAUSTED, None
+        except Forgery:
+            raise
         # Faults of the chain itself pass through the guest without a word.
         except BaseException as failure:
             self.failure = failure
@@ -243,23 +252,4 @@ class FrameRun:
         meter = self.site.meter
         fuel = self.allowed_fuel - self.machine.fuel() + self.module_fuel
         own = meter.cycles_used - self.first_cycles - self.host_cycles
-        meter.cycles_used += max(-(-fuel // FUEL_PER_CYCLE) - own - self._base(), 0)
-
-    def _buy_fuel(self, fuel: int) -> None:
-        """Use fuel for work that the chain does for the guest."""
-        left = self.machine.fuel()
-        if fuel > left:
-            raise GuestTrap("all fuel consumed", is_out_of_fuel=True)
-        self.machine.set_fuel(left - fuel)
-
-    def _limit_fuel(self) -> None:
-        """Leave the guest no more fuel than the cycles that are left buy, since a host call has used some."""
-        left = self.machine.fuel()
-        allowed = (self.site.meter.cycles_left + self._base()) * FUEL_PER_CYCLE
-        if left > allowed:
-            self.allowed_fuel -= left - allowed
-            self.machine.set_fuel(allowed)
-
-    def _base(self) -> int:
-        """Return the cycles that the caller has charged for the frame itself, which pay for its start."""
-        return self.site.params.costs.frame_base
+        meter.cycles_used += max(-(-fuel // FUEL_PER_CYCLE) - own - self.base, 0)

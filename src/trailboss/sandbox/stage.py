@@ -23,10 +23,9 @@ class Stage:
 
     def __init__(self) -> None:
         self.is_occupied = False  # whether a frame uses the stack
-        self._work: Callable[[], None] | None = None
-        self._called, self._done = _thread.allocate_lock(), _thread.allocate_lock()
+        self._work: tuple[Callable[[], None], _thread.LockType] | None = None
+        self._called = _thread.allocate_lock()
         self._called.acquire()
-        self._done.acquire()
         before = threading.stack_size(STACK_BYTES)
         try:
             threading.Thread(target=self._serve, name="sandbox", daemon=True).start()
@@ -37,6 +36,8 @@ class Stage:
         """Run an action there, wait for it, and return or raise its result."""
         results: list[T] = []
         errors: list[BaseException] = []
+        done = _thread.allocate_lock()
+        done.acquire()
 
         def work() -> None:
             try:
@@ -45,9 +46,18 @@ class Stage:
             except BaseException as error:  # noqa: BLE001
                 errors.append(error)
 
-        self._work = work
+        def wait() -> None:
+            try:
+                done.acquire()
+            # An interrupt from the keyboard. The action still changes what the caller would otherwise change at once.
+            except BaseException:
+                if not results and not errors:
+                    wait()
+                raise
+
+        self._work = work, done
         self._called.release()
-        self._wait()
+        wait()
         if errors:
             raise errors[0]
         return results[0]
@@ -60,23 +70,15 @@ class Stage:
         finally:
             self.is_occupied = False
 
-    def _wait(self) -> None:
-        try:
-            self._done.acquire()
-        # An interrupt from the keyboard. The action still changes what the caller would otherwise change at once.
-        except BaseException:
-            self._wait()
-            raise
-
     def _serve(self) -> None:
         _here.stage = self
         while True:
             self._called.acquire()
-            work, self._work = self._work, None
-            if work is not None:
-                work()
+            assert self._work is not None
+            (work, done), self._work = self._work, None
+            work()
             del work
-            self._done.release()
+            done.release()
 
 
 @cache

@@ -128,7 +128,8 @@ def finish(server: Any, host_calls: Sequence[str], meter_address: int) -> Callab
     gc.collect()
     _fix_reference_counts(meter_address)
     gc.freeze()
-    return server.serve
+    serve: Callable[[bytes], bytes] = server.serve
+    return serve
 
 
 def _gather_code(run: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ import dataclasses
 import linecache
 import marshal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from types import CodeType, FrameType, SimpleNamespace
 from typing import Any, Final
@@ -117,18 +117,20 @@ class GuestEngine(NativeEngine):
         self._texts.clear()
         linecache.cache.clear()
 
-    def run_prepared(self, frame: Frame, limits: tuple[int, int], used: tuple[int, int]) -> FrameOutcome:
-        """Run a frame after its module, whose cycles ``used``, cycles and cells, holds already."""
+    def run_prepared(self, fields: Sequence[Any]) -> tuple[object, ...]:
+        """Run a frame after its module, whose cycles the used ones hold already."""
         prepared = self.prepared
         assert prepared is not None
-        entry = self.program.entry(frame.handler)
+        handler, payload, actor, deployer, limits, used = fields
+        entry = self.program.entry(handler)
+        frame = Frame("", b"", actor, deployer, handler, payload)
         meter = prepared.meter
         meter.cycles_limit, meter.cells_limit = limits
         meter.cycles_used, meter.cells_used = used
         prepared.gauge.resume_with(meter.cycles_limit)
         site = CallSite(self.host, meter, self._params, frame)
         self._running = Running(site, prepared.gauge, self.program)
-        return prepared.context.run(self._attempt, self.program, entry, site, prepared.gauge)
+        return _fields(prepared.context.run(self._attempt, self.program, entry, site, prepared.gauge), meter)
 
 
 class Prepared:
@@ -172,6 +174,8 @@ class GuestServer:
 
     def _answer(self, kind: int, fields: list[Any]) -> tuple[object, ...]:
         engine = self.engine
+        if kind == RUN and engine.prepared is not None:
+            return engine.run_prepared(fields)
         match kind:
             case guest_layout.CHECK:
                 check_program(*fields)
@@ -189,15 +193,14 @@ class GuestServer:
                 return ("\n".join(engine.interrupted_lines()),)
         handler, payload, actor, deployer, limits, used = fields
         frame = Frame("", b"", actor, deployer, handler, payload)
-        if kind == RUN and engine.prepared is not None:
-            meter = engine.prepared.meter
-            outcome = engine.run_prepared(frame, limits, used)
-        else:
-            meter = GuestMeter(*limits)
-            meter.cycles_used, meter.cells_used = used
-            outcome = engine.run(frame, engine.host, meter)
-        error = None if outcome.error is None else _described(outcome.error)
-        return outcome.return_value, error, meter.cycles_used
+        meter = GuestMeter(*limits)
+        meter.cycles_used, meter.cells_used = used
+        return _fields(engine.run(frame, engine.host, meter), meter)
+
+
+def _fields(outcome: FrameOutcome, meter: GuestMeter) -> tuple[object, ...]:
+    error = None if outcome.error is None else _described(outcome.error)
+    return outcome.return_value, error, meter.cycles_used
 
 
 def _described(error: ErrorObject) -> tuple[object, ...]:

@@ -147,7 +147,7 @@ def frame_sample(source: str, image: bytes = b"", each: Callable[[float], None] 
                 if each is not None:
                     each(process_time() - began)
 
-        return timed(frames, FRAMES)
+        return timed(lambda: chain.engine.perform(frames), FRAMES)
 
     return sample
 

@@ -1,8 +1,9 @@
 """Chains to measure: funded accounts, actors that run no code, and as many pending timers as wanted."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -74,6 +75,10 @@ class ScriptedEngine:
             for actor, handler, payload in msgspec.msgpack.decode(frame.payload):
                 host.call_actor(actor, handler, payload, CALL_CYCLES)
         return FrameOutcome(b"", None)
+
+    def perform(self, action: Callable[[], Any]) -> Any:
+        """Run an action here."""
+        return action()
 
     def prepare(self) -> None:
         """Load nothing."""

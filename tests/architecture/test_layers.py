@@ -33,7 +33,7 @@ def test_contracts_hold() -> None:
         ("execution/block.py", "import time", "The core reads no clock"),
         ("mechanisms/base.py", "import trailboss.mechanisms.fifo", "The mechanisms do not know one another"),
         ("mechanisms/auction.py", "import trailboss.mechanisms.fifo", "The mechanisms do not know one another"),
-        ("metering/costs.py", "import trailboss.state.keys", "Programs and mechanisms see values"),
+        ("vm/rules.py", "import trailboss.state.keys", "Programs and mechanisms see values"),
         ("state/keys.py", "import trailboss.state.slots", "Proofs are verified without a store"),
         ("sdk.py", "import trailboss.primitives.units", "Imports only point down"),
         ("stray/__init__.py", "", "Imports only point down"),

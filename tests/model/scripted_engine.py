@@ -75,6 +75,10 @@ class ScriptedEngine:
             return FrameOutcome(b"", exhaustion(meter))
         return FrameOutcome(b"", None)
 
+    def perform(self, action: Callable[[], Any]) -> Any:
+        """Run an action here."""
+        return action()
+
     def prepare(self) -> None:
         """Load nothing."""
 

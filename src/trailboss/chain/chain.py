@@ -1,6 +1,7 @@
 """`Chain`: one chain in process, from genesis to head."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -179,14 +180,17 @@ class Chain(ChainReader):
         """
         try:
             context = self.next_context(timestamp_ms)
-            applied = apply_block(
-                context,
-                transactions,
-                store=self.store,
-                queue=self.queue,
-                engine=self.engine,
-                mechanism=self._mechanisms.by_market[context.rules.market.kind],
-                signatures_checked=signatures_checked,
+            applied = self.engine.perform(
+                partial(
+                    apply_block,
+                    context,
+                    transactions,
+                    store=self.store,
+                    queue=self.queue,
+                    engine=self.engine,
+                    mechanism=self._mechanisms.by_market[context.rules.market.kind],
+                    signatures_checked=signatures_checked,
+                )
             )
         except BaseException:
             # An interrupt from the keyboard, or a broken invariant: what the block has begun is not left half done.

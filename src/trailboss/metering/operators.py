@@ -15,6 +15,7 @@ from trailboss.metering.sizes import (
     BY_HASH,
     DIGIT_BITS,
     ENDLESS,
+    LEAST,
     NESTED,
     SEQUENCES,
     SHORT,
@@ -74,20 +75,20 @@ class Operators(Sizes):
         if kind is str or kind is bytes:
             if kind is type(right) and len(left) + len(right) > self._copied_per_cycle:
                 self.pay_copy(len(left) + len(right))
-        elif not (kind is int and type(right) is int and -SMALL < left < SMALL and -SMALL < right < SMALL):
+        elif not (kind is int and type(right) is int and LEAST < left < SMALL and LEAST < right < SMALL):
             self.pay_sum(left, right)
         return left + right
 
     def minus(self, left: Any, right: Any) -> Any:
         """Return ``left - right``."""
-        if not (type(left) is int and type(right) is int and -SMALL < left < SMALL and -SMALL < right < SMALL):
+        if not (type(left) is int and type(right) is int and LEAST < left < SMALL and LEAST < right < SMALL):
             self.pay_difference(left, right)
             return ordered(left - right)
         return left - right
 
     def times(self, left: Any, right: Any) -> Any:
         """Return ``left * right``."""
-        if not (type(left) is int and type(right) is int and -SMALL < left < SMALL and -SMALL < right < SMALL):
+        if not (type(left) is int and type(right) is int and LEAST < left < SMALL and LEAST < right < SMALL):
             self.pay_product(left, right)
         return left * right
 
@@ -99,7 +100,7 @@ class Operators(Sizes):
                 self.pay_copy(len(left) + len(right))
         elif base_of(left) is list or base_of(left) is deque:
             right = self.counted(right, 1, kept=True)
-        elif not (kind is int and type(right) is int and -SMALL < left < SMALL and -SMALL < right < SMALL):
+        elif not (kind is int and type(right) is int and LEAST < left < SMALL and LEAST < right < SMALL):
             self.pay_sum(left, right)
         left += right
         return left
@@ -112,7 +113,7 @@ class Operators(Sizes):
         """Return the result of ``left |= right``."""
         if base_of(left) is dict and not hasattr(type(right), "keys"):
             right = self.counted(right, 2 * self.prices.item, kept=True)
-        elif type(left) is not int or not -SMALL < left < SMALL:
+        elif type(left) is not int or not LEAST < left < SMALL:
             self.pay_difference(left, right)
         left |= right
         return left
@@ -218,7 +219,7 @@ class Operators(Sizes):
         def compare(left: Any, right: Any) -> Any:
             kind = type(left)
             if kind is int:
-                if not -SMALL < left < SMALL:
+                if not LEAST < left < SMALL:
                     pay(left, right)
             elif kind is str or kind is bytes:
                 if len(left) > SHORT:
@@ -272,7 +273,7 @@ class Operators(Sizes):
         """Return ``container[key]``."""
         kind = type(key)
         if kind is int:
-            if not -SMALL < key < SMALL:
+            if not LEAST < key < SMALL:
                 self.pay_key(key)
             elif type(container) is deque:
                 self.pay(len(container), _BLOCK_ITEMS * self.prices.items_moved)
@@ -313,7 +314,7 @@ class Operators(Sizes):
     def hashed(self, key: Any) -> Any:
         """Return a key that is about to be looked up, or stored."""
         kind = type(key)
-        if kind is not str and kind is not bytes and (kind is not int or not -SMALL < key < SMALL):
+        if kind is not str and kind is not bytes and (kind is not int or not LEAST < key < SMALL):
             self.pay_key(key)
         return key
 
@@ -326,13 +327,13 @@ class Operators(Sizes):
         kind = type(key)
         if kind is slice:
             raise TypeError("a slice in a variable cannot be assigned to or deleted; write container[start:stop]")
-        if kind is not str and kind is not bytes and (kind is not int or not -SMALL < key < SMALL):
+        if kind is not str and kind is not bytes and (kind is not int or not LEAST < key < SMALL):
             self.pay_key(key)
         return key
 
     def operand(self, value: Any, times: int = 1) -> Any:
         """Return a value that an operator is about to look at as a whole, so many times."""
-        if type(value) is not int or not -SMALL < value < SMALL:
+        if type(value) is not int or not LEAST < value < SMALL:
             cycles = self.visit(value, self.prices.visit, self._compared_per_cycle) - self.free * self.prices.visit
             self.pay(max(cycles, 0) * (times - 1))
         return value
@@ -340,7 +341,7 @@ class Operators(Sizes):
     def field(self, value: Any, conversion: int, spec: str) -> str:
         """Return a value's text in a formatted string; see `texts.field_text`."""
         kind = type(value)
-        is_free = -SMALL < value < SMALL if kind is int else kind is str and len(value) <= SHORT
+        is_free = LEAST < value < SMALL if kind is int else kind is str and len(value) <= SHORT
         if not is_free:
             self.pay_text(value)
         if len(spec) > 2:  # a width of two digits is free
@@ -351,14 +352,14 @@ class Operators(Sizes):
 
 def _is_small(value: Any) -> bool:
     kind = type(value)
-    return kind in ATOMS or (kind is int and -SMALL < value < SMALL) or (kind in TEXTS and len(value) <= SHORT)
+    return kind in ATOMS or (kind is int and LEAST < value < SMALL) or (kind in TEXTS and len(value) <= SHORT)
 
 
 def _priced(
     operate: Callable[[Any, Any], Any], price: Callable[[Any, Any], Any], right_max: int
 ) -> Callable[[Any, Any], Any]:
     def apply(left: Any, right: Any) -> Any:
-        if not (type(left) is int and type(right) is int and -SMALL < left < SMALL and -SMALL < right < right_max):
+        if not (type(left) is int and type(right) is int and LEAST < left < SMALL and LEAST < right < right_max):
             price(left, right)
         return operate(left, right)
 

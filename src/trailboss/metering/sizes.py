@@ -16,6 +16,7 @@ from trailboss.metering.gauge import Gauge
 from trailboss.params import SourceCostParams
 
 SMALL: Final = 2**128  # integers below this size are free in every operator
+LEAST: Final = -SMALL  # a constant, since each negation makes an integer
 DIGIT_BITS: Final = 30
 BASE: Final = 10
 _DECIMALS: Final = 3  # decimal digits of ten bits

@@ -5,7 +5,7 @@ frame is charged the larger of its cycles and its fuel divided by `FUEL_PER_CYCL
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import structs
 
@@ -26,7 +26,7 @@ from trailboss.sandbox.guest_layout import (
 from trailboss.sandbox.image.image import image_params
 from trailboss.sandbox.machine import GuestTrap, Machine
 from trailboss.sandbox.runtime import CALLS, PreparedActor, Runtime, ask_guest
-from trailboss.sandbox.stage import on_stage
+from trailboss.sandbox.stage import near_stage, on_stage
 from trailboss.sandbox.values import PLAIN, Forgery, argument, read_error, read_value
 from trailboss.vm import failures
 from trailboss.vm.engine import CallSite, Frame, FrameOutcome
@@ -41,6 +41,7 @@ DEPLOYMENT_FUEL_PER_CYCLE: Final = 4_000  # what a cycle of a deployment buys; e
 REQUEST_FUEL: Final = 20  # of each byte that a guest sends: the chain copies and reads it
 _CALL_TYPES: Final = (int, tuple, dict, int)  # of a host call: its number, the arguments by place and name, the cycles
 LOCATE_FUEL: Final = 100_000_000  # of the question where an interrupted program stands
+T = TypeVar("T")
 
 
 class SandboxEngine:
@@ -78,6 +79,10 @@ class SandboxEngine:
     def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
         """Run a frame to its end; see `Engine.run`."""
         return on_stage(lambda: self._run(frame, CallSite(host, meter, self._params, frame)))
+
+    def perform(self, action: Callable[[], T]) -> T:
+        """Run an action on a stage, on which its frames then run too; see `Engine.perform`."""
+        return near_stage(action)
 
     def prepare(self) -> None:
         """Load the image."""
@@ -130,13 +135,14 @@ class FrameRun:
         self.refusals: list[ErrorObject] = []
         self.failure: BaseException | None = None  # what ends the frame beyond its own errors
         self.module_fuel = actor.fuel if kind == RUN else 0
+        self.base: int = site.params.costs.frame_base  # cycles of the frame itself, which pay for its start
         self.allowed_fuel = 0
 
     def outcome(self) -> tuple[FrameOutcome, bool]:
         """Run the frame; return how it ended, and whether the guest came to its end, so that it can be used again."""
         meter, machine = self.site.meter, self.machine
         machine.serve = self.serve
-        self.allowed_fuel = max((meter.cycles_left + self._base()) * FUEL_PER_CYCLE - self.module_fuel, 0)
+        self.allowed_fuel = max((meter.cycles_left + self.base) * FUEL_PER_CYCLE - self.module_fuel, 0)
         machine.set_fuel(self.allowed_fuel)
         returned, error = b"", None
         is_whole = False
@@ -167,12 +173,18 @@ class FrameRun:
             raise Forgery("a host call after the frame's end, or a meter that runs back")
         meter.cycles_used = used
         cells = meter.cells_used
-        self._buy_fuel(len(request) * REQUEST_FUEL)
-        answer = self._served(number, positional, named)
+        fuel = self.machine.fuel() - len(request) * REQUEST_FUEL
+        if fuel < 0:
+            raise GuestTrap("all fuel consumed", is_out_of_fuel=True)
+        status, value = self._served(number, positional, named)
         self.host_cycles += meter.cycles_used - used
         if meter.cycles_used > used or meter.cells_used > cells:
-            self._limit_fuel()
-        status, value = answer
+            # The guest keeps no more fuel than the cycles that are left buy, since this call has used some.
+            bought = (meter.cycles_left + self.base) * FUEL_PER_CYCLE
+            if bought < fuel:
+                self.allowed_fuel -= fuel - bought
+                fuel = bought
+        self.machine.set_fuel(fuel)
         return pack((status, value, meter.cycles_used, meter.cells_used))
 
     def _served(self, number: int, positional: Sequence[object], named: dict[str, object]) -> tuple[int, object]:
@@ -191,6 +203,8 @@ class FrameRun:
         except OutOfGas as exhausted:
             self.failure = exhausted
             return EXHAUSTED, None
+        except Forgery:
+            raise
         # Faults of the chain itself pass through the guest without a word.
         except BaseException as failure:
             self.failure = failure
@@ -241,23 +255,4 @@ class FrameRun:
         meter = self.site.meter
         fuel = self.allowed_fuel - self.machine.fuel() + self.module_fuel
         own = meter.cycles_used - self.first_cycles - self.host_cycles
-        meter.cycles_used += max(-(-fuel // FUEL_PER_CYCLE) - own - self._base(), 0)
-
-    def _buy_fuel(self, fuel: int) -> None:
-        """Use fuel for work that the chain does for the guest."""
-        left = self.machine.fuel()
-        if fuel > left:
-            raise GuestTrap("all fuel consumed", is_out_of_fuel=True)
-        self.machine.set_fuel(left - fuel)
-
-    def _limit_fuel(self) -> None:
-        """Leave the guest no more fuel than the cycles that are left buy, since a host call has used some."""
-        left = self.machine.fuel()
-        allowed = (self.site.meter.cycles_left + self._base()) * FUEL_PER_CYCLE
-        if left > allowed:
-            self.allowed_fuel -= left - allowed
-            self.machine.set_fuel(allowed)
-
-    def _base(self) -> int:
-        """Return the cycles that the caller has charged for the frame itself, which pay for its start."""
-        return self.site.params.costs.frame_base
+        meter.cycles_used += max(-(-fuel // FUEL_PER_CYCLE) - own - self.base, 0)

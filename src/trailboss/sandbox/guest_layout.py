@@ -23,9 +23,9 @@ ANSWERED, FAULT, REFUSED, EXHAUSTED = range(4)  # the host's answers to a host c
 BYTES, INTEGER, TEXT, FLOAT, NAMED, OBJECT = range(6)  # how a guest describes an argument that is not plain
 REFUSAL_NUMBER: Final = "_vm_refusal"  # fact of a refusal: its number among those of the frame
 LIST_CALLS: Final = ("set_state_watch",)  # host calls with an argument that is a list
-_FORMAT: Final = 2  # of marshal: without references from one value to another
+FORMAT: Final = 2  # of marshal: without references from one value to another
 
 
 def pack(value: Any) -> bytes:
     """Return a request or an answer as bytes."""
-    return marshal.dumps(value, _FORMAT)
+    return marshal.dumps(value, FORMAT)

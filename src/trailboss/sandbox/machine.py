@@ -10,11 +10,14 @@ from trailboss.sandbox import wasmtime_library as wasmtime
 from trailboss.sandbox.guest_layout import ANSWER_AT, BUFFER_BYTES, LONG_REQUEST, METER_AT, REQUEST_AT
 
 ARGUMENTS_MAX: Final = 4  # of a call of an exported function
-ADDRESS_SPACE: Final = 2**32
 MEMORY_BYTES_MAX: Final = 64 << 20  # what a frame's memory can grow to
 COMPILE_MEMORY_BYTES_MAX: Final = 256 << 20  # and that of a check and compilation of a source
 _OTHER_LIMITS: Final = 4  # tables, their size, instances and memories of a machine: left as they are
+WORD: Final = 2**32 - 1
+SIZE_MAX: Final = 2**31 - 1  # of an answer; a guest without one says -1
 FETCH: Final = 0xFFFFFFFF  # size of a request that asks for the last answer
+_BLOCK_STEP: Final = 16  # between the sizes of blocks of the guest's ``malloc``
+_SMALL_BLOCK: Final = 512  # bytes of a block up to which holes of every size are filled
 _START_FUEL: Final = 1 << 40  # of instructions that are not a guest's: its instance is made, a library asked its base
 
 
@@ -51,16 +54,18 @@ class Machine:
         self._memory = self._export("memory").of.memory
         self.address: int = lib.wasmtime_memory_data(self._context, byref(self._memory))
         self.size: int = lib.wasmtime_memory_data_size(self._context, byref(self._memory))
-        self._arguments = (wasmtime.Value * ARGUMENTS_MAX)()
-        self._trap = c_void_p()
-        self._fuel = c_uint64()
+        # An instance's memory never moves, and never becomes smaller.
+        self._view = memoryview((ctypes.c_uint8 * self.size).from_address(self.address)).cast("B")
+        self._arguments = (c_uint64 * (wasmtime.VALUE_WORDS * ARGUMENTS_MAX))()
+        self._trap, self._fuel = c_void_p(), c_uint64()
+        self._trap_place, self._fuel_place = byref(self._trap), byref(self._fuel)
         self._functions: dict[str, Any] = {}
         self._failure: BaseException | None = None
         self._long_request: bytes | None = None
         self._long_answer = b""
         self.base = self.call("glue_base")
-        self._here = self.address + self.base
-        self._answer_address = ctypes.c_uint32.from_address(self._here)
+        self._answer_address = ctypes.c_uint32.from_address(self.address + self.base)
+        self._request_at, self._answer_at = self.base + REQUEST_AT, self.base + ANSWER_AT
         self._run = byref(self._function("run"))
 
     def ask(self, request: bytes) -> bytes:
@@ -72,19 +77,28 @@ class Machine:
         size = len(request)
         if size > BUFFER_BYTES:
             self._long_request, request, size = request, LONG_REQUEST, len(LONG_REQUEST)
-        ctypes.memmove(self._here + REQUEST_AT, request, size)
-        self._arguments[0].i64 = size
-        answered = self._enter(self._run, 1)
-        at, size = self._answer_address.value, answered
-        if size < 0 or at + size > self.present_size():
+        self._view[self._request_at : self._request_at + size] = request
+        self._arguments[0] = size
+        size = self._enter(self._run, 1)
+        if size > SIZE_MAX:
             raise GuestTrap("the guest gives no answer")
-        return ctypes.string_at(self.address + at, size)
+        return self.read(self._answer_address.value, size)
 
     def call(self, name: str, *arguments: int) -> int:
         """Call an exported function with numbers; return its result."""
         for index, argument in enumerate(arguments):
-            self._arguments[index].i64 = argument
-        return self._enter(byref(self._function(name)), max(len(arguments), 1)) % ADDRESS_SPACE
+            self._arguments[wasmtime.VALUE_WORDS * index] = argument
+        return self._enter(byref(self._function(name)), max(len(arguments), 1))
+
+    def fill_holes(self, most: int) -> None:
+        """Take the free memory between the guest's objects, but for pieces of ``most`` bytes or more.
+
+        What is made later then lies side by side, so a frame writes to fewer pages.
+        """
+        size = most // 2
+        while size > 0:
+            self.call("glue_fill", size, most)
+            size = size // 2 if size > _SMALL_BLOCK else size - _BLOCK_STEP
 
     def limit_memory(self, size: int) -> None:
         """Let memory grow to so many bytes."""
@@ -96,12 +110,12 @@ class Machine:
 
     def fuel(self) -> int:
         """Return the fuel that is left."""
-        self._library.wasmtime_context_get_fuel(self._context, byref(self._fuel))
+        self._library.wasmtime_context_get_fuel(self._context, self._fuel_place)
         return self._fuel.value
 
     def counted_cycles(self) -> int:
         """Return the count of the guest's meter, which lies in its memory and can be forged."""
-        return ctypes.c_int64.from_address(self._here + METER_AT).value
+        return ctypes.c_int64.from_address(self.address + self.base + METER_AT).value
 
     def present_size(self) -> int:
         """Return the bytes of memory, which can have grown."""
@@ -109,6 +123,8 @@ class Machine:
 
     def read(self, at: int, size: int) -> bytes:
         """Return bytes of the guest's memory. `GuestTrap` if they are not all inside it."""
+        if 0 <= at <= at + size <= self.size:
+            return self._view[at : at + size].tobytes()
         if not 0 <= at <= at + size <= self.present_size():
             raise GuestTrap(f"{size} bytes at {at} are outside the guest's memory")
         return ctypes.string_at(self.address + at, size)
@@ -131,11 +147,11 @@ class Machine:
     def _enter(self, function: Any, values: int) -> int:
         self._failure = None
         error = self._library.wasmtime_func_call_unchecked(
-            self._context, function, self._arguments, values, byref(self._trap)
+            self._context, function, self._arguments, values, self._trap_place
         )
         if error or self._trap.value:
             raise self._ended(error)
-        return self._arguments[0].i32  # type: ignore[no-any-return]  # ctypes gives no types
+        return self._arguments[0] & WORD
 
     def _ended(self, error: int | None) -> BaseException:
         if self._trap.value:
@@ -162,21 +178,21 @@ class Machine:
     def _on_call(self, _environment: object, _caller: object, values: Any, _count: object) -> int:
         """Serve one call of the guest's; an exception cannot pass through the guest, so it waits outside."""
         try:
-            at, size = values[0].u32, values[1].u32
+            at, size = values[0] & WORD, values[wasmtime.VALUE_WORDS] & WORD
             if size == FETCH:
                 self.write(at, self._long_answer)
                 self._long_answer = b""
                 return 0
             request = self.read(at, size)
-            if request == LONG_REQUEST and self._long_request is not None:
+            if self._long_request is not None and request == LONG_REQUEST:
                 answer, self._long_request = self._long_request, None
             else:
                 answer = self.serve(request)
             if len(answer) <= BUFFER_BYTES:
-                ctypes.memmove(self._here + ANSWER_AT, answer, len(answer))
+                self._view[self._answer_at : self._answer_at + len(answer)] = answer
             else:
                 self._long_answer = answer
-            values[0].i64 = len(answer)
+            values[0] = len(answer)
         except BaseException as error:  # noqa: BLE001
             self._failure = error
             return self._library.wasmtime_trap_new(b"host", len(b"host"))  # type: ignore[no-any-return]

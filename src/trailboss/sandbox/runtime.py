@@ -34,6 +34,7 @@ ACTORS_KEPT: Final = 256
 """First states that are kept, about 2 MiB each; another actor's first frame makes its own again."""
 FIRST_STATE_BYTES_MAX: Final = 4 * 2**20  # of one of them; an actor's module that makes more runs in each frame
 COMPILED_BYTES_MAX: Final = 128 * 2**20  # of all compiled actors that are kept, which are a few KiB each
+HOLE_BYTES_MAX: Final = 4_096  # free memory in one piece that an actor's first state keeps
 MACHINES_KEPT: Final = 32  # machines that wait for the next frame of their actors, up to 4 MiB each
 COMPILE_FUEL: Final = 1_000_000_000_000
 """Of a check and compilation that a deployment has paid for, or of loading its result: more than a deployment buys."""
@@ -167,17 +168,21 @@ class Runtime:
         with suppress(GuestTrap, Forgery):
             (cycles,) = ask_guest(machine, (PREPARE,))
         fuel = MODULE_FUEL - machine.fuel()
-        if cycles is not None and machine.present_size() == machine.size:
-            first = FirstState(self._memory, machine)
+        if cycles is None or machine.present_size() != machine.size:
             machine.close()
+        else:
+            first = self._first_state(machine)
             if os.fstat(first.descriptor).st_size <= FIRST_STATE_BYTES_MAX:
                 return PreparedActor(octets, first, cycles, fuel)
-        else:
-            machine.close()
-        machine = self._loaded(octets, params)
+        return PreparedActor(octets, self._first_state(self._loaded(octets, params)), None, 0)
+
+    def _first_state(self, machine: Machine) -> FirstState:
+        """Return the state of a machine, which is then closed."""
+        machine.set_fuel(COMPILE_FUEL)
+        machine.fill_holes(HOLE_BYTES_MAX)
         first = FirstState(self._memory, machine)
         machine.close()
-        return PreparedActor(octets, first, None, 0)
+        return first
 
     def _loaded(self, octets: bytes, params: ChainParams) -> Machine:
         machine = self._image_machine()

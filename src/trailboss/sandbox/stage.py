@@ -8,23 +8,24 @@ import _thread
 import os
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Final, TypeVar
 
 WASM_STACK_BYTES: Final = 64 << 20
 """What WebAssembly may use of a thread's stack: more than CPython needs to fill its own stack of 2 MiB."""
 STACK_BYTES: Final = WASM_STACK_BYTES + (32 << 20)  # address space of a thread's stack, host calls included
 T = TypeVar("T")
+_here: Final = threading.local()  # its ``stage`` is that of the present thread
 
 
 class Stage:
     """One thread that waits for something to run."""
 
     def __init__(self) -> None:
-        self._work: Callable[[], None] | None = None
-        self._called, self._done = _thread.allocate_lock(), _thread.allocate_lock()
+        self.is_occupied = False  # whether a frame uses the stack
+        self._work: tuple[Callable[[], None], _thread.LockType] | None = None
+        self._called = _thread.allocate_lock()
         self._called.acquire()
-        self._done.acquire()
         before = threading.stack_size(STACK_BYTES)
         try:
             threading.Thread(target=self._serve, name="sandbox", daemon=True).start()
@@ -35,6 +36,8 @@ class Stage:
         """Run an action there, wait for it, and return or raise its result."""
         results: list[T] = []
         errors: list[BaseException] = []
+        done = _thread.allocate_lock()
+        done.acquire()
 
         def work() -> None:
             try:
@@ -43,25 +46,43 @@ class Stage:
             except BaseException as error:  # noqa: BLE001
                 errors.append(error)
 
-        self._work = work
+        def wait() -> None:
+            try:
+                done.acquire()
+            # An interrupt from the keyboard. The action still changes what the caller would otherwise change at once.
+            except BaseException:
+                if not results and not errors:
+                    wait()
+                raise
+
+        self._work = work, done
         self._called.release()
-        self._done.acquire()
+        wait()
         if errors:
             raise errors[0]
         return results[0]
 
+    def occupy(self, action: Callable[[], T]) -> T:
+        """Run a frame's action on the present thread, which is this stage's."""
+        self.is_occupied = True
+        try:
+            return action()
+        finally:
+            self.is_occupied = False
+
     def _serve(self) -> None:
+        _here.stage = self
         while True:
             self._called.acquire()
-            work, self._work = self._work, None
-            if work is not None:
-                work()
+            assert self._work is not None
+            (work, done), self._work = self._work, None
+            work()
             del work
-            self._done.release()
+            done.release()
 
 
 @cache
-def _free() -> list[Stage]:
+def _waiting() -> list[Stage]:
     """Return the stages that wait; appending and popping are atomic."""
     stages: list[Stage] = []
     # A process that was forked has the list, but not the threads.
@@ -70,12 +91,28 @@ def _free() -> list[Stage]:
 
 
 def on_stage(action: Callable[[], T]) -> T:
-    """Run an action on a thread with a deep stack, wait for it, and return or raise its result."""
+    """Run a frame's action on a thread with a deep stack of which no other frame uses any, and wait for its end."""
+    stage = _free_stage()
+    return _elsewhere(lambda stage: stage.occupy(action)) if stage is None else stage.occupy(action)
+
+
+def near_stage(action: Callable[[], T]) -> T:
+    """Run an action on a thread on which its frames can run, one after another, and wait for its end."""
+    return _elsewhere(lambda _: action()) if _free_stage() is None else action()
+
+
+def _free_stage() -> Stage | None:
+    """Return the present thread's stage, if it is one that no frame uses."""
+    stage: Stage | None = getattr(_here, "stage", None)
+    return None if stage is None or stage.is_occupied else stage
+
+
+def _elsewhere(action: Callable[[Stage], T]) -> T:
     try:
-        stage = _free().pop()
+        stage = _waiting().pop()
     except IndexError:
         stage = Stage()
     try:
-        return stage.run(action)
+        return stage.run(partial(action, stage))
     finally:
-        _free().append(stage)
+        _waiting().append(stage)

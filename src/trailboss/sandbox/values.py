@@ -97,10 +97,23 @@ class _Reader:
         (count,) = _unsigned(self.octets, at)
         self.count(count, depth)
         at += _NUMBER_BYTES
+        octets = self.octets
         items: list[Any] = []
         for _ in range(count):
-            item, at = self.value(at, depth - 1)
-            items.append(item)
+            kind = octets[at]
+            # The two that most items are; `value` reads them too.
+            if kind == 0x73:  # s
+                start = at + 1 + _NUMBER_BYTES
+                at = start + _unsigned(octets, at + 1)[0]
+                if at > len(octets):
+                    raise Forgery("the bytes end within a value")
+                items.append(octets[start:at])
+            elif kind == 0x69:  # i
+                items.append(_signed(octets, at + 1)[0])
+                at += 1 + _NUMBER_BYTES
+            else:
+                item, at = self.value(at, depth - 1)
+                items.append(item)
         return items, at
 
     def members(self, at: int, depth: int) -> tuple[dict[str, Any], int]:

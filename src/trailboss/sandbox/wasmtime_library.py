@@ -5,7 +5,7 @@ structures are those of the pinned version; `check_layout` in the engine's start
 """
 
 import ctypes
-from ctypes import POINTER, byref, c_bool, c_char_p, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final
@@ -53,19 +53,14 @@ class Extern(ctypes.Structure):
     _fields_ = (("kind", c_uint8), ("of", _ExternOf))
 
 
-class Value(ctypes.Union):
-    """The C type wasmtime_val_raw_t."""
-
-    _fields_ = (("i32", c_int32), ("u32", c_uint32), ("i64", ctypes.c_int64), ("octets", c_uint8 * 16))
-
-
 class _Octets(ctypes.Structure):
     """The C type wasm_byte_vec_t."""
 
     _fields_ = (("size", c_size_t), ("data", c_void_p))
 
 
-Callback: Final = ctypes.CFUNCTYPE(c_size_t, c_void_p, c_void_p, POINTER(Value), c_size_t)
+VALUE_WORDS: Final = 2  # of 64 bits, in a value of the C type wasmtime_val_raw_t; a number is in the first
+Callback: Final = ctypes.CFUNCTYPE(c_size_t, c_void_p, c_void_p, POINTER(c_uint64), c_size_t)
 """A function of the host: environment, caller, arguments that become results, their number; it returns a trap or 0."""
 _Finalizer: Final = ctypes.CFUNCTYPE(None, c_void_p)
 _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {  # the result's type, then the arguments'

@@ -1,7 +1,7 @@
 """The `Engine` protocol: how an actor's source and a frame become an outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -48,6 +48,7 @@ class CallSite(Struct, frozen=True):
 
 HostCall = Callable[[CallSite, Sequence[object], Mapping[str, object]], object]
 """A call of ``pvm_host``, given the guest's arguments by position and by name."""
+T = TypeVar("T")
 
 
 class Engine(Protocol):
@@ -74,6 +75,13 @@ class Engine(Protocol):
         """Run a frame to its end. Never raises for anything that guest code does.
 
         ``HANDLER_NOT_FOUND`` is an outcome like any other. The caller has charged the frame's base price.
+        """
+
+    def perform(self, action: Callable[[], T]) -> T:
+        """Return or raise what an action does in which frames run. It can run on a thread of the engine's own.
+
+        An engine with such threads then changes the thread once, not for each frame. The caller waits for the end of
+        the action, also when it is interrupted.
         """
 
     def prepare(self) -> None:

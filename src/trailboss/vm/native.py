@@ -40,6 +40,7 @@ TEXTS_KEPT: Final = 512
 ACTOR_NAME: Final = "actor"  # ``__name__`` of an actor's module
 SDK_ACTOR_MARK: Final = "_is_cowboy_actor"  # attribute that the SDK's ``@actor`` sets on a class
 SHOWN_HASH: Final = 8
+T = TypeVar("T")
 
 
 class Running(Struct, frozen=True):
@@ -132,6 +133,10 @@ class NativeEngine:
 
         if frame.depth and frame.depth % FRAMES_ON_A_STACK == 0:
             return on_fresh_stack(action)
+        return action()
+
+    def perform(self, action: Callable[[], T]) -> T:
+        """Run an action here; see `Engine.perform`."""
         return action()
 
     def prepare(self) -> None:
@@ -316,7 +321,6 @@ frame has its own. The caller waits: nothing runs concurrently.
 STACK_BYTES: Final = 64 * 2**20  # address space of a fresh stack; only what is used takes memory
 RECURSION_LIMIT: Final = 8_000
 """CPython's own limit while frames run: above 8 frames of 256 calls at up to three of its levels each."""
-T = TypeVar("T")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from trailboss.metering.meter import Meter
 from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError, InvariantError, Rejection
 from trailboss.primitives.keccak import keccak256
+from trailboss.sandbox import engine as engines
 from trailboss.sandbox import pages
 from trailboss.sandbox.engine import FUEL_PER_CYCLE, FrameRun
 from trailboss.sandbox.engines import check_engine, new_engine
@@ -225,6 +226,26 @@ def test_host_call_is_refused_when_it_is_forged(forger, request_bytes):
     assert forger.meter.cycles_used >= 100
     assert forger.world.slots == {}
     assert forger.world.printed == []
+
+
+def test_forged_argument_ends_the_frame_and_not_the_block(world, monkeypatch):
+    def refuse(value):
+        raise Forgery(f"an argument {value!r}")
+
+    monkeypatch.setattr(engines, "argument", refuse)
+    outcome, _ = world.call("def go(p):\n    pvm_host.get_state(go)\n", "go")
+
+    assert outcome.error.slug == "pvm_error"
+    assert "the sandbox ended the frame" in outcome.error.what
+
+
+def test_charge_above_64_bits_ends_the_frame(world):
+    """The guest's meter has 64 bits; a price that has more is not lost, nor is a sum that has."""
+    source = "def go(p):\n    return 'x' in range(10**12) or 'x' in range(10**12)\n"
+    outcome, meter = world.call(source, "go")
+
+    assert outcome.error.slug == "out_of_cycles"
+    assert meter.cycles_used > meter.cycles_limit
 
 
 def test_large_request_pays_for_its_reading(forger):

@@ -8,10 +8,11 @@ import gc
 import linecache
 import marshal
 import sys
-import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
 from trailboss.sandbox.guest import standins
@@ -27,7 +28,9 @@ _PRELOADED: Final = """_ast_unparse _pydecimal _pylong _strptime _weakrefset ann
 _RECURSION_LIMIT: Final = 8_000
 _UNCHANGED: Final = 5 << 28  # a 32-bit reference count that Python 3.14 neither raises nor lowers
 _LOW_HALF: Final = 0xFFFFFFFF
-_CODE_PARTS: Final = "co_consts co_names co_filename co_name co_qualname co_linetable co_exceptiontable"
+_CODE_PARTS: Final = (
+    "co_consts", "co_names", "co_filename", "co_name", "co_qualname", "co_linetable", "co_exceptiontable",
+)  # fmt: skip
 _PLENTY: Final = 2**40  # cycles and cells of those runs
 _WARM_TURNS: Final = 4  # runs after which Python has specialized the code of a frame
 _ADDRESS: Final = bytes(20)
@@ -79,15 +82,12 @@ class _Nowhere:
 
 
 def begin(
-    groups: Mapping[str, tuple[str, Mapping[str, int]]],
-    host_calls: Sequence[str],
-    sdk_sources: Mapping[str, str],
-    meter_address: int,
-) -> Callable[[bytes], bytes]:
-    """Load the engine; return the function that answers requests.
+    groups: Mapping[str, tuple[str, Mapping[str, int]]], host_calls: Sequence[str], sdk_sources: Mapping[str, str]
+) -> Any:
+    """Load the engine; return its server.
 
     ``groups`` is as in `standins.install`; ``host_calls`` are names by number; ``sdk_sources`` are the texts of the
-    SDK's modules by name; ``meter_address`` is where the meter lies in memory.
+    SDK's modules by name.
     """
     gc.disable()
     warnings.simplefilter("ignore")
@@ -110,14 +110,43 @@ def begin(
     server = frames.GuestServer(params, calls.GuestHost(len(host_calls)))
     _touch_modules()
     server.engine.prepare()
-    _warm(server, host_calls, dict(vars(params.limits)))
+    _warm(server, host_calls)
+    gc.collect()
+    return server
+
+
+def finish(server: Any, host_calls: Sequence[str], meter_address: int) -> Callable[[bytes], bytes]:
+    """Put the state into the form that frames begin with; return the function that answers requests.
+
+    The free memory between the objects is taken when this is called. ``meter_address`` is where the meter lies.
+    """
+    _gather_code(lambda: _warm(server, host_calls))
+    _warm(server, host_calls)
     sys.setrecursionlimit(_RECURSION_LIMIT)
     del sys.meta_path[2:]  # the builder's finder
     sys.stdout = sys.stderr = _Nowhere()
     gc.collect()
     _fix_reference_counts(meter_address)
     gc.freeze()
-    return server.serve
+    serve: Callable[[bytes], bytes] = server.serve
+    return serve
+
+
+def _gather_code(run: Callable[[], None]) -> None:
+    """Move the code that a run enters to one place: Python writes to code that it runs, and so to fewer pages."""
+    entered: set[CodeType] = set()
+    sys.setprofile(lambda frame, _event, _argument: entered.add(frame.f_code))
+    run()
+    sys.setprofile(None)
+
+    @cache
+    def moved(code: CodeType) -> CodeType:
+        parts = tuple([moved(each) if type(each) is CodeType else each for each in code.co_consts])
+        return code.replace(co_consts=parts) if code in entered and code.co_firstlineno > 0 else code
+
+    for function in gc.get_objects():
+        if type(function) is FunctionType and function.__code__ in entered:
+            function.__code__ = moved(function.__code__)
 
 
 def _touch_modules() -> None:
@@ -132,8 +161,9 @@ def _touch_modules() -> None:
                 raise ImportError(f"the image's {name} lacks {', '.join(missing)}")
 
 
-def _warm(server: Any, host_calls: Sequence[str], limits: dict[str, int]) -> None:
+def _warm(server: Any, host_calls: Sequence[str]) -> None:
     """Run what frames run, so that caches are full and code is specialized."""
+    limits = dict(vars(server.params.limits))
 
     def chain(request: bytes) -> bytes:
         number, _, _, used = marshal.loads(request)
@@ -178,9 +208,9 @@ def _fix_reference_counts(meter_address: int) -> None:
         if id(each) in seen or id(each) in own:
             continue
         seen.add(id(each))
-        if type(each) is types.CodeType:
-            waiting += [getattr(each, part) for part in _CODE_PARTS.split()]
-        if type(each) is not types.FrameType:
+        if type(each) is CodeType:
+            waiting += [getattr(each, part) for part in _CODE_PARTS]
+        if type(each) is not FrameType:
             waiting += gc.get_referents(each)
     for address in sorted(seen):
         offset = address - meter_address

@@ -19,6 +19,7 @@ from trailboss.sandbox.guest_layout import (
     BYTES,
     FAULT,
     FLOAT,
+    FORMAT,
     INTEGER,
     LIST_CALLS,
     NAMED,
@@ -84,10 +85,12 @@ def remote_call(number: int, name: str) -> HostCall:
 
     def call(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
         meter = site.meter
-        arguments = tuple([plain(each, takes_list=takes_list) for each in positional])
-        names = {str.__str__(each): plain(value, takes_list=takes_list) for each, value in named.items()}
-        request = pack((number, arguments, names, meter.cycles_used))
-        status, value, meter.cycles_used, meter.cells_used = marshal.loads(_glue.host_call(request))
+        arguments = tuple([each if type(each) in _PLAIN else plain(each, takes_list=takes_list) for each in positional])
+        if named:
+            named = {str.__str__(each): plain(value, takes_list=takes_list) for each, value in named.items()}
+        request: Any = (number, arguments, named, meter.cycles_used)
+        answer = _glue.host_call(marshal.dumps(request, FORMAT))
+        status, value, meter.cycles_used, meter.cells_used = marshal.loads(answer)
         if status == ANSWERED:
             return value
         if status == FAULT:

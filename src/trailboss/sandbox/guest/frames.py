@@ -11,7 +11,7 @@ import dataclasses
 import linecache
 import marshal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from types import CodeType, FrameType, SimpleNamespace
 from typing import Any, Final
@@ -123,18 +123,20 @@ class GuestEngine(NativeEngine):
         self._texts.clear()
         linecache.cache.clear()
 
-    def run_prepared(self, frame: Frame, limits: tuple[int, int], used: tuple[int, int]) -> FrameOutcome:
-        """Run a frame after its module, whose cycles ``used``, cycles and cells, holds already."""
+    def run_prepared(self, fields: Sequence[Any]) -> tuple[object, ...]:
+        """Run a frame after its module, whose cycles the used ones hold already."""
         prepared = self.prepared
         assert prepared is not None
-        entry = self.program.entry(frame.handler)
+        handler, payload, actor, deployer, limits, used = fields
+        entry = self.program.entry(handler)
+        frame = Frame("", b"", actor, deployer, handler, payload)
         meter = prepared.meter
         meter.cycles_limit, meter.cells_limit = limits
         meter.cycles_used, meter.cells_used = used
         prepared.gauge.resume_with(meter.cycles_limit)
         site = CallSite(self.host, meter, self._params, frame)
         self._running = Running(site, prepared.gauge, self.program)
-        return prepared.context.run(self._attempt, self.program, entry, site, prepared.gauge)
+        return _fields(prepared.context.run(self._attempt, self.program, entry, site, prepared.gauge), meter)
 
 
 class Prepared:
@@ -160,7 +162,7 @@ class GuestServer:
     def __init__(self, params: SimpleNamespace, host: object) -> None:
         self.engine = GuestEngine(params)
         self.engine.host = host
-        self._params = params
+        self.params = params
         _remember_texts()
 
     def serve(self, request: bytes) -> bytes:
@@ -178,6 +180,8 @@ class GuestServer:
 
     def _answer(self, kind: int, fields: list[Any]) -> tuple[object, ...]:
         engine = self.engine
+        if kind == RUN and engine.prepared is not None:
+            return engine.run_prepared(fields)
         match kind:
             case guest_layout.COMPILE:
                 engine.compile(*fields)
@@ -194,15 +198,14 @@ class GuestServer:
                 return ("\n".join(engine.interrupted_lines()),)
         handler, payload, actor, deployer, limits, used = fields
         frame = Frame("", b"", actor, deployer, handler, payload)
-        if kind == RUN and engine.prepared is not None:
-            meter = engine.prepared.meter
-            outcome = engine.run_prepared(frame, limits, used)
-        else:
-            meter = GuestMeter(*limits)
-            meter.cycles_used, meter.cells_used = used
-            outcome = engine.run(frame, engine.host, meter)
-        error = None if outcome.error is None else _described(outcome.error)
-        return outcome.return_value, error, meter.cycles_used
+        meter = GuestMeter(*limits)
+        meter.cycles_used, meter.cells_used = used
+        return _fields(engine.run(frame, engine.host, meter), meter)
+
+
+def _fields(outcome: FrameOutcome, meter: GuestMeter) -> tuple[object, ...]:
+    error = None if outcome.error is None else _described(outcome.error)
+    return outcome.return_value, error, meter.cycles_used
 
 
 def _described(error: ErrorObject) -> tuple[object, ...]:

@@ -9,7 +9,6 @@ from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
-_NO_DEFAULT: Final = object()
 _ANNOTATIONS: Final = "trailboss.vm.host.Host"
 """Types of modules that are not in the image, imported for annotations alone."""
 
@@ -29,15 +28,8 @@ class Struct:
     def __init_subclass__(cls, **_options: object) -> None:
         own = cls.__annotate__(1) if getattr(cls, "__annotate__", None) else {}  # type: ignore[attr-defined]  # Python 3.14
         cls._fields = tuple(dict.fromkeys((*cls._fields, *own)))
-
-    def __init__(self, *values: object, **named: object) -> None:
-        given = dict(zip(self._fields, values, strict=False)) | named
-        for name in self._fields:
-            value = given.get(name, _NO_DEFAULT)
-            if value is _NO_DEFAULT:
-                value = getattr(type(self), name)
-                value = value.build() if isinstance(value, _Factory) else value
-            self.__dict__[name] = value
+        if "__init__" not in vars(cls):
+            cls.__init__ = _initializer(cls)  # type: ignore[method-assign]
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -49,6 +41,19 @@ class Struct:
 def astuple(record: Struct) -> tuple[object, ...]:
     """Stand for ``msgspec.structs.astuple``."""
     return tuple(getattr(record, name) for name in record._fields)
+
+
+def _initializer(kind: type[Struct]) -> Any:
+    """Return the ``__init__`` of a record, written for its fields as they are: a frame makes several records."""
+    defaults: dict[str, Any] = {name: getattr(kind, name) for name in kind._fields if hasattr(kind, name)}
+    parameters = [f"{name}=_defaults[{name!r}]" if name in defaults else name for name in kind._fields]
+    lines = [f"    self.{name} = {name}" for name in kind._fields]
+    for name, default in defaults.items():
+        if isinstance(default, _Factory):
+            lines.append(f"    if {name} is _defaults[{name!r}]: self.{name} = {name}.build()")
+    space: dict[str, Any] = {"_defaults": defaults}
+    exec("\n".join([f"def __init__({', '.join(['self', *parameters])}):", *lines, "    return None"]), space)
+    return space["__init__"]
 
 
 class ParameterTable(Struct):

@@ -33,6 +33,7 @@ HEAP_PAGES: Final = 416
 whose memory has grown is not used again."""
 GROUPS: Final = ("source", "limits")
 """Groups of the parameters that the guest's engine reads; the first one's prices are those of the image."""
+HOLE_BYTES_MAX: Final = 65_536  # free memory in one piece that the image keeps
 _FROZEN: Final = ("encodings", "encodings.aliases", "encodings.utf_8")
 """What CPython imports before it can read a source: compiled in the guest itself, by a first boot."""
 _SETTINGS: Final = {
@@ -45,7 +46,7 @@ _PATHS: Final = """program_name executable base_executable prefix exec_prefix ba
 _EXPORTS: Final = """malloc PyInitConfig_Create PyInitConfig_SetInt PyInitConfig_SetStr PyInitConfig_SetStrList
     PyInitConfig_GetError Py_InitializeFromInitConfig Py_CompileString PyMarshal_WriteObjectToString PyBytes_AsString
     PyBytes_Size PyRun_SimpleString PyImport_AddModule PyObject_SetAttrString PyObject_GetAttrString glue_base
-    glue_function glue_handler run"""
+    glue_fill glue_function glue_handler run"""
 _FILE_INPUT: Final = 257  # Py_file_input
 _MARSHAL: Final = 5
 _FROZEN_ROW: Final = struct.Struct("<IIii")  # struct _frozen
@@ -74,10 +75,10 @@ class Finder:
 sys.meta_path.append(Finder())
 sys.path[:] = []
 """
-_BEGIN: Final = """
+_CAREFULLY: Final = """
 try:
     from trailboss.sandbox.guest import boot
-    handler = boot.begin({groups!r}, {host_calls!r}, {sdk_sources!r}, {meter_address!r})
+    {statement}
 except BaseException:
     import traceback
     host_call(b"!" + traceback.format_exc().encode())
@@ -180,14 +181,13 @@ class _Boot:
         self._execute(_FINDER)
         params = image_params()
         texts = {name: sdk_text(name) for name in sdk_module_names()}
-        self._execute(
-            _BEGIN.format(
-                groups={name: _group(getattr(params, name)) for name in GROUPS},
-                host_calls=tuple(HOST_CALLS),
-                sdk_sources=texts,
-                meter_address=self.machine.base + METER_AT,
-            )
-        )
+        groups = {name: _group(getattr(params, name)) for name in GROUPS}
+        calls = tuple(HOST_CALLS)
+        self._execute(_CAREFULLY.format(statement=f"server = boot.begin({groups!r}, {calls!r}, {texts!r})"))
+        self.machine.fill_holes(HOLE_BYTES_MAX)
+        meter_address = self.machine.base + METER_AT
+        self._execute(_CAREFULLY.format(statement=f"handler = boot.finish(server, {calls!r}, {meter_address})"))
+        self.machine.fill_holes(HOLE_BYTES_MAX)
         main = call("PyImport_AddModule", place(b"__main__"))
         call("glue_handler", call("PyObject_GetAttrString", main, place(b"handler")))
 

@@ -26,8 +26,11 @@
  (import "env" "PyCMethod_New" (func $new_method (param i32 i32 i32 i32) (result i32)))
  (import "env" "PyLong_AsLongLong" (func $integer (param i32) (result i64)))
  (import "env" "PyLong_FromLongLong" (func $new_integer (param i64) (result i32)))
+ (import "env" "PyErr_Occurred" (func $error (result i32)))
+ (import "env" "PyErr_Clear" (func $forget_error))
  (import "env" "Py_IncRef" (func $keep (param i32)))
  (import "env" "malloc" (func $malloc (param i32) (result i32)))
+ (import "env" "free" (func $free (param i32)))
  ;; The second argument is the request's size. If it is -1, the last answer is copied to the first.
  (import "host" "call" (func $host_call (param i32 i32) (result i32)))
 
@@ -46,26 +49,34 @@
 
  ;; The instruments of trailboss.metering.gauge that programs call most.
  (func $meter (result i32) (i32.add (global.get $base) (i32.const 131200)))
- (func $spend (param $cycles i64) (result i32)  ;; returns whether the frame has ended
+ (func $amount (param $number i32) (result i64)  ;; the largest number for what does not fit
+  (local $amount i64)
+  (local.set $amount (call $integer (local.get $number)))
+  (if (i64.eq (local.get $amount) (i64.const -1)) (then
+   (if (call $error) (then (call $forget_error) (return (i64.const 0x7fffffffffffffff))))))
+  (local.get $amount))
+ (func $spend (param $number i32) (result i32)  ;; returns whether the frame has ended
   (local $meter i32) (local $used i64)
   (local.set $meter (call $meter))
-  (local.set $used (i64.add (i64.load (local.get $meter)) (local.get $cycles)))
+  (local.set $used (i64.add (i64.load (local.get $meter)) (call $amount (local.get $number))))
+  (if (i64.lt_s (local.get $used) (i64.load (local.get $meter))) (then
+   (local.set $used (i64.const 0x7fffffffffffffff))))
   (i64.store (local.get $meter) (local.get $used))
   (if (i64.gt_s (local.get $used) (i64.load offset=8 (local.get $meter))) (then
    (drop (call $call_none (i32.load offset=32 (local.get $meter))))
    (return (i32.const 1))))
   (i32.const 0))
  (func $charge (param $self i32) (param $cycles i32) (result i32)  ;; 1
-  (if (call $spend (call $integer (local.get $cycles))) (then (return (i32.const 0))))
+  (if (call $spend (local.get $cycles)) (then (return (i32.const 0))))
   (global.get $none))
  (func $turn (param $self i32) (param $arguments i32) (param $count i32) (result i32)  ;; 2
   (i64.store offset=24 (call $meter)
    (i64.add (i64.const 1) (call $integer (i32.load offset=4 (local.get $arguments)))))
-  (if (call $spend (call $integer (i32.load (local.get $arguments)))) (then (return (i32.const 0))))
+  (if (call $spend (i32.load (local.get $arguments))) (then (return (i32.const 0))))
   (global.get $none))
  (func $enter (param $self i32) (param $cycles i32) (result i32)  ;; 3
   (local $meter i32) (local $here i64)
-  (if (call $spend (call $integer (local.get $cycles))) (then (return (i32.const 0))))
+  (if (call $spend (local.get $cycles)) (then (return (i32.const 0))))
   (local.set $meter (call $meter))
   (local.set $here (i64.load offset=24 (local.get $meter)))
   (if (i64.ge_s (local.get $here) (i64.load offset=16 (local.get $meter))) (then
@@ -85,7 +96,7 @@
   (call $new_integer (i64.load (i32.add (call $meter) (i32.wrap_i64 (call $integer (local.get $offset)))))))
  (func $write (param $self i32) (param $arguments i32) (param $count i32) (result i32)
   (i64.store (i32.add (call $meter) (i32.wrap_i64 (call $integer (i32.load (local.get $arguments)))))
-   (call $integer (i32.load offset=4 (local.get $arguments))))
+   (call $amount (i32.load offset=4 (local.get $arguments))))
   (global.get $none))
  (func $ends (param $self i32) (param $arguments i32) (param $count i32) (result i32)
   (call $keep (i32.load (local.get $arguments)))
@@ -116,6 +127,20 @@
   (if (i32.eqz (local.get $answer)) (then (return (i32.const -1))))
   (i32.store (global.get $base) (call $octets (local.get $answer)))
   (call $size (local.get $answer)))
+
+ ;; Take blocks of a size until a row of them is so many bytes long, and give that row back. A block has 4 bytes more.
+ (func (export "glue_fill") (param $size i32) (param $bytes i32)
+  (local $at i32) (local $first i32) (local $end i32)
+  (loop $next
+   (local.set $at (call $malloc (i32.sub (local.get $size) (i32.const 4))))
+   (if (i32.eqz (local.get $at)) (then (return)))
+   (if (i32.ne (local.get $at) (local.get $end)) (then (local.set $first (local.get $at))))
+   (local.set $end (i32.add (local.get $at) (local.get $size)))
+   (br_if $next (i32.lt_u (i32.sub (local.get $end) (local.get $first)) (local.get $bytes))))
+  (loop $next
+   (call $free (local.get $first))
+   (local.set $first (i32.add (local.get $first) (local.get $size)))
+   (br_if $next (i32.lt_u (local.get $first) (local.get $end)))))
 
  ;; The operating system. Error 44 is "no such file", 8 "bad file descriptor".
  (func $fail (param $error i32) (result i32)

@@ -82,7 +82,9 @@ def _rewrite(node: ast.stmt, owner: str | None) -> None:
             arguments = node.args
             given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
             if node.returns is not None or any(each is not None and each.annotation is not None for each in given):
-                node.decorator_list.append(ast.Name(EVALUATED, ast.Load(), **_NOWHERE))
+                # Where the function stands, since a function begins in the line of its first decorator.
+                at = {name: getattr(node, name) for name in _POSITION}
+                node.decorator_list.append(ast.Name(EVALUATED, ast.Load(), **at))
             node.body = _statements(node.body, None)
         case ast.ClassDef():
             node.body = _scope(node.body, node.name)

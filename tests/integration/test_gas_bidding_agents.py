@@ -162,7 +162,7 @@ def test_roots_are_the_same_when_the_words_of_a_failure_differ(monkeypatch: pyte
     assert {mode: len(hashes) for mode, hashes in heads.items()} == {"raises": 1, "garbage": 1}
 
 
-CLASS = "X" * 50_000
+CLASS = "X" * 20_000
 BOASTER = f"""
 class {CLASS}(Exception):
     pass

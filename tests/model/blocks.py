@@ -176,7 +176,7 @@ class Blocks:
             case (("Transfer" | "FundActor"), _):
                 return base + costs["transfer"], costs["transfer_cells"]
             case "DeployActor", (code, _):
-                return base + costs["deploy"], len(code)
+                return base + costs["deploy"] + costs["deploy_byte"] * len(code), len(code)
             case "ExecuteActor", (_, handler, payload):
                 return base, len(handler.encode()) + len(payload)
             case "SetGovParam", (key, value):

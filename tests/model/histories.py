@@ -111,6 +111,7 @@ def small_overrides(dice: Dice) -> dict[str, int]:
     return {
         "fees.cycles_target": dice.pick((150_000, 400_000)),
         "fees.cells_target": 3_000,
+        "costs.deploy_byte": 1,  # what these histories' limits leave for it
         "limits.block_cycles_max": 700_000,
         "limits.block_cells_max": 20_000,
         "limits.call_depth_max": 2,

@@ -5,6 +5,7 @@
 
 import sys
 import time
+from contextlib import suppress
 from typing import Final
 
 from trailboss.params import deployment_price, load_params
@@ -22,6 +23,17 @@ SIZES: Final = (131_000, 96_000, 64_000, 48_000, 32_000, 24_000, 16_000, 12_000,
 NANOSECONDS: Final = 1e9
 
 
+def _longest(shape: str, engine: Engine) -> str:
+    """Return the longest source of a shape that the rules allow."""
+    source = shape
+    for size in SIZES:
+        source = (shape + "\n") * (size // (len(shape) + 1))
+        with suppress(Rejection):
+            engine.check_source(source, keccak256(source.encode()) + b"first")
+            break
+    return source
+
+
 def main() -> None:
     """Measure and print the shapes that are named, or all."""
     params = load_params("mainnet")
@@ -31,13 +43,7 @@ def main() -> None:
     }
     engines["sandbox"].prepare()
     for shape in sys.argv[1:] or [each.strip() for each in SHAPES.split("|")]:
-        for size in SIZES:
-            source = (shape + "\n") * (size // (len(shape) + 1))
-            try:
-                engines["native"].check_source(source, keccak256(source.encode()) + b"first")
-                break
-            except Rejection:
-                continue
+        source = _longest(shape, engines["native"])
         cycles = deployment_price(len(source), params.costs)
         columns = [f"{shape:32} {len(source):7,} bytes"]
         for name, engine in engines.items():

@@ -63,7 +63,7 @@ def _overrides(dice: Dice) -> dict[str, int]:
         "fees.genesis_cycle_basefee": genesis,
         "timers.lane_cycles_per_block": lane,
         "timers.gc_cycles_per_block": dice.pick((5_000, 200, 400)),
-        "costs.deploy_byte": 1,
+        "costs.deploy_byte": 0,
         "limits.block_cycles_max": 1_000_000,
         "limits.block_cells_max": 40_000,
         "globalbox.max_fires_per_block": fires,

@@ -8,6 +8,7 @@ import _thread
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from typing import Final, TypeVar
 
@@ -36,28 +37,27 @@ class Stage:
         """Run an action there, wait for it, and return or raise its result."""
         results: list[T] = []
         errors: list[BaseException] = []
-        done = _thread.allocate_lock()
+        begun, done = _thread.allocate_lock(), _thread.allocate_lock()
         done.acquire()
 
         def work() -> None:
-            try:
-                results.append(action())
-            # The exception continues on the caller's thread.
-            except BaseException as error:  # noqa: BLE001
-                errors.append(error)
-
-        def wait() -> None:
-            try:
-                done.acquire()
-            # An interrupt from the keyboard. The action still changes what the caller would otherwise change at once.
-            except BaseException:
-                if not results and not errors:
-                    wait()
-                raise
+            if begun.acquire(blocking=False):
+                try:
+                    results.append(action())
+                # The exception continues on the caller's thread.
+                except BaseException as error:  # noqa: BLE001
+                    errors.append(error)
 
         self._work = work, done
-        self._called.release()
-        wait()
+        try:
+            self._called.release()
+            done.acquire()
+        # An interrupt from the keyboard. What has begun still changes what the caller would otherwise change at once.
+        except BaseException:
+            while not begun.acquire(blocking=False) and not (results or errors):
+                with suppress(KeyboardInterrupt):
+                    done.acquire()
+            raise
         if errors:
             raise errors[0]
         return results[0]

@@ -37,7 +37,7 @@ Exhaustion cannot be caught: E{cycles.code} `{cycles.slug}`, E{cells.code} `{cel
 CALLS_INTRO: Final = """
 # Host calls
 
-What an actor can ask of the chain, as functions of `pvm_host`, which can be imported and is a global name besides. The
+What an actor can ask of the chain, as functions of `pvm_host`: a module to import, and a global name. The
 public SDK calls the same functions. Addresses are 20 bytes, heights and amounts integers. An argument of a wrong type
 raises TypeError, a refusal `pvm_host.HostError`; see [errors](errors.md). The price is in cycles and is charged before
 the call does anything; cells come on top where the last column says so. A call that changes something is refused in a

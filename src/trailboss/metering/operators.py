@@ -30,7 +30,7 @@ from trailboss.metering.sizes import (
     power_digits,
 )
 
-_STEP_BASE: Final = 8  # digits that a step of a power with a modulus costs besides the modulus's own
+_STEP_BASE: Final = 8  # digits that a step of a power with a modulus costs beside the modulus's own
 _BLOCK_ITEMS: Final = 10  # times more items that an index into a deque passes for a cycle than a list moves
 
 

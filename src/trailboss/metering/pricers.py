@@ -1,7 +1,7 @@
 """What the arguments of a call cost: the pricers of built-in functions, of methods and of the standard library.
 
 A pricer is called before the call with the arguments, pays for them, and returns the ones to pass on: an iterable
-whose length nobody knows is replaced by one that pays as it goes. Decision: D-101.
+of unknown length is replaced by one that pays as it goes. Decision: D-101.
 """
 
 import collections
@@ -33,7 +33,7 @@ from trailboss.params import SourceCostParams
 Arguments = list[Any]
 Named = dict[str, Any]
 Pricer = Callable[..., Any]  # takes the receiver, or None for a function
-_HASH_BASE: Final = 500  # bytes that a keyed hash costs besides its own
+_HASH_BASE: Final = 500  # bytes that a keyed hash costs beside its own
 _EVENS: Final = 2
 _NUMBER_CHARACTERS: Final = 10_000  # Python refuses to read longer numbers in base 10
 _POWER_OPERANDS: Final = 3

@@ -1,7 +1,7 @@
 """The image and its machine code on this machine: built once, kept in a private directory, checked before each use.
 
-Machine code runs as it is, so it is taken only from a directory and a file that nobody else can write, and only if its
-digest is that of its first 32 bytes. Anything else is compiled again. The image is checked by its own digest.
+Machine code runs as it is, so it is taken only from a directory and a file that no other user can write, and only if
+its digest is that of its first 32 bytes. Anything else is compiled again. The image is checked by its own digest.
 """
 
 import hashlib

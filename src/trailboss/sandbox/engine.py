@@ -102,7 +102,7 @@ class SandboxEngine:
         meter = site.meter
         if actor.cycles is not None and actor.cycles > meter.cycles_left:
             # Its module alone uses everything up. The frame runs it again, to say in which line.
-            machine = self._load().loaded_machine(actor, self._params)
+            machine = self._load().loaded_machine(actor.octets, self._params)
             outcome, _ = FrameRun(machine, site, actor, RUN_ALL).outcome()
             machine.close()
             return outcome

@@ -31,7 +31,7 @@ def _print(site: CallSite, positional: Sequence[object], _named: Mapping[str, ob
 
 
 ACTORS_KEPT: Final = 256
-"""First states that are kept, about 2 MiB each; another actor's first frame makes its own again."""
+"""First states that are kept, some 0.3 MiB each; another actor's first frame makes its own again."""
 FIRST_STATE_BYTES_MAX: Final = 4 * 2**20  # of one of them; an actor's module that makes more runs in each frame
 COMPILED_BYTES_MAX: Final = 128 * 2**20  # of all compiled actors that are kept, which are a few KiB each
 HOLE_BYTES_MAX: Final = 4_096  # free memory in one piece that an actor's first state keeps
@@ -148,20 +148,16 @@ class Runtime:
             if len(self._idle) > MACHINES_KEPT:
                 self._idle.pop(0)[1].close()
 
-    def loaded_machine(self, actor: PreparedActor, params: ChainParams) -> Machine:
-        """Return a machine with an actor whose module has not run."""
-        return self._loaded(actor.octets, params)
-
     def _prepared(self, compiled: CompiledActor, params: ChainParams) -> PreparedActor:
         """Run an actor's module twice: for what the SDK compiles for it, and for its first state."""
         octets = compiled.octets
-        machine = self._loaded(octets, params)
+        machine = self.loaded_machine(octets, params)
         machine.set_fuel(MODULE_FUEL)
         machine.serve = ModuleCalls(params).serve
         with suppress(GuestTrap, Forgery):
             (octets,) = ask_guest(machine, (GATHER,))
         machine.close()
-        machine = self._loaded(octets, params)
+        machine = self.loaded_machine(octets, params)
         machine.serve = ModuleCalls(params).serve
         machine.set_fuel(MODULE_FUEL)
         cycles: int | None = None
@@ -174,7 +170,7 @@ class Runtime:
             first = self._first_state(machine)
             if os.fstat(first.descriptor).st_size <= FIRST_STATE_BYTES_MAX:
                 return PreparedActor(octets, first, cycles, fuel)
-        return PreparedActor(octets, self._first_state(self._loaded(octets, params)), None, 0)
+        return PreparedActor(octets, self._first_state(self.loaded_machine(octets, params)), None, 0)
 
     def _first_state(self, machine: Machine) -> FirstState:
         """Return the state of a machine, which is then closed."""
@@ -184,7 +180,12 @@ class Runtime:
         machine.close()
         return first
 
-    def _loaded(self, octets: bytes, params: ChainParams) -> Machine:
+    def loaded_machine(self, octets: bytes, params: ChainParams) -> Machine:
+        """Return a machine with a compiled actor whose module has not run.
+
+        Raises:
+            Rejection: ``OUT_OF_MEMORY`` if the actor does not fit a frame's memory.
+        """
         machine = self._image_machine()
         machine.set_fuel(COMPILE_FUEL)
         try:

@@ -23,7 +23,7 @@ from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.sandbox.image.image import Image
 from trailboss.sandbox.runtime import Runtime
 from trailboss.sandbox.stage import WASM_STACK_BYTES, on_stage
-from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError
+from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError, installed_wheel
 
 OPTIMIZATION: Final = "speed"
 SETTINGS_DIGITS: Final = 16
@@ -135,7 +135,11 @@ def _remove(paths: list[Path]) -> int:
 
 def is_built() -> bool:
     """Return whether a chain can start with the sandbox now."""
-    return _image_path(released_digest()).exists()
+    try:
+        check_image(released_digest())
+    except ConfigurationError:
+        return False
+    return True
 
 
 def build(report: Report = silent) -> bytes:
@@ -191,8 +195,9 @@ def check_version(digest: bytes) -> None:
 
 
 def check_image(digest: bytes) -> None:
-    """Refuse an image that cannot run on this machine with `ConfigurationError`: of another version, or not built."""
+    """Refuse an image that cannot run here with `ConfigurationError`: of another version, not built, or without wasmtime."""
     check_version(digest)
+    installed_wheel()
     if not _image_path(digest).exists():
         raise ConfigurationError(NOT_BUILT)
 

@@ -6,7 +6,7 @@ structures are those of the pinned version; `check_layout` in the engine's start
 
 import ctypes
 from ctypes import POINTER, byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final
 
@@ -108,8 +108,8 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {  # the result's type, then th
 }  # fmt: skip
 
 
-def load_library() -> Any:
-    """Return the library of the installed wheel, with the types of its functions.
+def installed_wheel() -> Distribution:
+    """Return the installed wasmtime.
 
     Raises:
         ConfigurationError: If wasmtime is missing or is another version than the one whose fuel is pinned.
@@ -123,6 +123,12 @@ def load_library() -> Any:
     if wheel.version != VERSION:
         what = f"the sandbox needs wasmtime {VERSION}, here is {wheel.version}"
         raise ConfigurationError(f"{what}; another version may count other fuel: see docs/concepts/sandbox.md")
+    return wheel
+
+
+def load_library() -> Any:
+    """Return the library of the installed wheel, with the types of its functions; see `installed_wheel`."""
+    wheel = installed_wheel()
     names = [each for each in wheel.files or () if each.name.startswith(("_libwasmtime", "_wasmtime.dll"))]
     library = ctypes.CDLL(str(Path(str(names[0].locate()))))
     for name, (result, *arguments) in _SIGNATURES.items():

@@ -4,12 +4,14 @@ import hashlib
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
 from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.sandbox import cache
+from trailboss.sandbox.engines import EngineName, check_engine, default_engine
 from trailboss.sandbox.image.image import Image
 from trailboss.sandbox.stage import WASM_STACK_BYTES
 from trailboss.sandbox.wasmtime_library import Compiler
@@ -183,3 +185,19 @@ def test_image_does_not_run_when_it_is_of_another_version(image):
     for refused in (cache.check_image, cache.load_runtime):
         with pytest.raises(ConfigurationError, match="use the version that the chain started with"):
             refused(other.digest())
+
+
+def test_sandbox_counts_as_missing_when_wasmtime_is_not_installed(image, monkeypatch):
+    """The image can come from another environment of this machine; a new chain then takes the native engine."""
+
+    def find(name):
+        raise PackageNotFoundError(name)
+
+    cache.keep(image)
+    assert cache.is_built()
+    monkeypatch.setattr("trailboss.sandbox.wasmtime_library.distribution", find)
+
+    assert not cache.is_built()
+    assert default_engine() == EngineName.NATIVE
+    with pytest.raises(ConfigurationError, match="wasmtime, which is not installed"):
+        check_engine(image.digest())

@@ -195,7 +195,7 @@ def check_version(digest: bytes) -> None:
 
 
 def check_image(digest: bytes) -> None:
-    """Refuse an image that cannot run here with `ConfigurationError`: of another version, not built, or without wasmtime."""
+    """Refuse an image that cannot run here with `ConfigurationError`: of another version, not built, no wasmtime."""
     check_version(digest)
     installed_wheel()
     if not _image_path(digest).exists():

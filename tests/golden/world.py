@@ -106,8 +106,8 @@ class WorldHost:
             "hire_id": None,
         }
 
-    def owner(self):
-        return self.frame.deployer
+    def height(self):
+        return self.world.height
 
     def read_slot(self, slot):
         return self.world.slots.get((self.frame.actor, slot))

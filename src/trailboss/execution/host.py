@@ -48,9 +48,9 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
             **self.scope.envelope.facts(),
         }
 
-    def owner(self) -> bytes:
-        """Return the deployer of the running actor."""
-        return self.frame.deployer
+    def height(self) -> int:
+        """Return the height of the block."""
+        return self.scope.session.context.height
 
     def read_slot(self, slot: bytes) -> bytes | None:
         """Return the value of a slot of the running actor, or None."""

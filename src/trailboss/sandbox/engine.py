@@ -27,8 +27,9 @@ from trailboss.sandbox.image.image import image_params
 from trailboss.sandbox.machine import GuestTrap, Machine
 from trailboss.sandbox.runtime import CALLS, PreparedActor, Runtime, ask_guest
 from trailboss.sandbox.stage import near_stage, on_stage
-from trailboss.sandbox.values import PLAIN, Forgery, argument, read_error, read_value
+from trailboss.sandbox.values import PLAIN, Forgery, argument, read_call, read_error
 from trailboss.vm import failures
+from trailboss.vm.arguments import plain
 from trailboss.vm.engine import CallSite, Frame, FrameOutcome
 from trailboss.vm.guest_api import ArgumentFault, host_code
 from trailboss.vm.host import Host
@@ -39,7 +40,6 @@ FUEL_PER_CYCLE: Final = 2_000
 """Units of fuel that one cycle buys. Ordinary programs use 47 to 1,671; only C code on large operands uses more."""
 DEPLOYMENT_FUEL_PER_CYCLE: Final = 4_000  # what a cycle of a deployment buys; everyday sources use 500 to 800
 REQUEST_FUEL: Final = 20  # of each byte that a guest sends: the chain copies and reads it
-_CALL_TYPES: Final = (int, tuple, dict, int)  # of a host call: its number, the arguments by place and name, the cycles
 LOCATE_FUEL: Final = 100_000_000  # of the question where an interrupted program stands
 T = TypeVar("T")
 
@@ -164,10 +164,9 @@ class FrameRun:
 
     def serve(self, request: bytes) -> bytes:
         """Serve a host call."""
-        fields = read_value(request)
-        if type(fields) is not tuple or tuple(map(type, fields)) != _CALL_TYPES or not 0 <= fields[0] < len(CALLS):
-            raise Forgery("a host call of another form")
-        number, positional, named, used = fields
+        number, positional, named, used = read_call(request)
+        if not 0 <= number < len(CALLS):
+            raise Forgery(f"a host call {number}, which does not exist")
         meter = self.site.meter
         if self.failure is not None or used < meter.cycles_used:
             raise Forgery("a host call after the frame's end, or a meter that runs back")
@@ -215,7 +214,10 @@ class FrameRun:
         used = meter.cycles_used + (self.actor.cycles or 0 if self.kind == RUN else 0)
         limits = (meter.cycles_limit, meter.cells_limit)
         addresses = (bytes(frame.actor), bytes(frame.deployer))
-        return self.kind, frame.handler, bytes(frame.payload), *addresses, limits, (used, meter.cells_used)
+        host = self.site.host
+        context = {name: each if type(each) in PLAIN else plain(each) for name, each in host.context().items()}
+        facts = (host.height(), pack(context))
+        return self.kind, frame.handler, bytes(frame.payload), *addresses, limits, (used, meter.cells_used), facts
 
     def _answered(self, fields: tuple[object, ...]) -> tuple[bytes, ErrorObject | None]:
         match fields:

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from trailboss.metering.meter import Meter
 from trailboss.params import ChainParams, CostParams, LimitParams
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.sandbox.guest_layout import ANSWERED, BROKEN, COMPILE, DONE, FAILED, GATHER, LOAD, PREPARE, pack
+from trailboss.sandbox.guest_layout import BROKEN, COMPILE, DONE, FAILED, GATHER, LOAD, PREPARE, pack
 from trailboss.sandbox.image.image import Image, image_params
 from trailboss.sandbox.machine import COMPILE_MEMORY_BYTES_MAX, GuestTrap, Machine
 from trailboss.sandbox.pages import FirstState, ImageFile, Restorer
@@ -38,10 +37,8 @@ HOLE_BYTES_MAX: Final = 4_096  # free memory in one piece that an actor's first 
 MACHINES_KEPT: Final = 32  # machines that wait for the next frame of their actors, up to 4 MiB each
 COMPILE_FUEL: Final = 1_000_000_000_000
 """Of a check and compilation that a deployment has paid for, or of loading its result: more than a deployment buys."""
-UNMETERED: Final = 2**62  # cycles and cells of a module that runs ahead
 CALLS: Final = (*HOST_CALLS.values(), _print)  # by number
 PRINT_TEXT: Final = len(HOST_CALLS)
-CONSTANT_CALL: Final = list(HOST_CALLS).index("runtime_config")  # its answer is the same in every frame
 MODULE_FUEL: Final = 200_000_000
 """Fuel of a module that runs ahead of its frames, which the flat part of a deployment's price pays for. One that needs
 more runs in each of its frames, which pays for it."""
@@ -153,12 +150,10 @@ class Runtime:
         octets = compiled.octets
         machine = self.loaded_machine(octets, params)
         machine.set_fuel(MODULE_FUEL)
-        machine.serve = ModuleCalls(params).serve
         with suppress(GuestTrap, Forgery):
             (octets,) = ask_guest(machine, (GATHER,))
         machine.close()
         machine = self.loaded_machine(octets, params)
-        machine.serve = ModuleCalls(params).serve
         machine.set_fuel(MODULE_FUEL)
         cycles: int | None = None
         with suppress(GuestTrap, Forgery):
@@ -189,7 +184,7 @@ class Runtime:
         machine = self._image_machine()
         machine.set_fuel(COMPILE_FUEL)
         try:
-            ask_guest(machine, (LOAD, octets, limits_of(params)))
+            ask_guest(machine, (LOAD, octets, *tables_of(params)))
         except GuestTrap as trap:
             machine.close()
             raise Rejection(RejectionReason.OUT_OF_MEMORY, f"the actor does not fit its memory: {trap}") from None
@@ -226,26 +221,12 @@ class Runtime:
         return machine
 
 
-class ModuleCalls:
-    """Serves a module that runs ahead of its frames: only what is the same in every frame."""
-
-    def __init__(self, params: ChainParams) -> None:
-        self._meter = Meter(UNMETERED, UNMETERED)
-        self._site = CallSite(None, self._meter, params, None)  # type: ignore[arg-type]  # there is no frame yet
-
-    def serve(self, request: bytes) -> bytes:
-        """Answer a host call. `GuestTrap` if its answer would be another in each frame."""
-        number, positional, named, used = read_value(request)
-        if number != CONSTANT_CALL:
-            raise GuestTrap("the module asks the chain")
-        self._meter.cycles_used = used
-        value = CALLS[number](self._site, positional, named)
-        return pack((ANSWERED, value, self._meter.cycles_used, 0))
-
-
-def limits_of(params: ChainParams) -> dict[str, int]:
-    """Return the limits of a chain as a guest takes them."""
-    return {name: int(value) for name, value in structs.asdict(params.limits).items()}
+def tables_of(params: ChainParams) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the limits and the costs of a chain as a guest takes them."""
+    limits, costs = (
+        {name: int(value) for name, value in structs.asdict(each).items()} for each in (params.limits, params.costs)
+    )
+    return limits, costs
 
 
 def ask_guest(machine: Machine, request: tuple[object, ...]) -> tuple[Any, ...]:
@@ -256,11 +237,13 @@ def ask_guest(machine: Machine, request: tuple[object, ...]) -> tuple[Any, ...]:
         GuestTrap: If the guest ends without an answer.
         Forgery: If the answer is not an honest guest's.
     """
-    match read_value(machine.ask(pack(request))):
-        case (int(status), *fields) if status == DONE:
+    answer = read_value(machine.ask(pack(request)))
+    if type(answer) is tuple and answer and type(answer[0]) is int:
+        status, *fields = answer
+        if status == DONE:
             return tuple(fields)
-        case (int(status), fields) if status == FAILED:
-            raise rejection_of(read_error(fields, []))
-        case (int(status), str(what)) if status == BROKEN:
-            raise GuestTrap(f"the guest's engine failed: {what:.200}")
+        if status == FAILED and len(fields) == 1:
+            raise rejection_of(read_error(fields[0], []))
+        if status == BROKEN:
+            raise GuestTrap(f"the guest's engine failed: {fields!r:.200}")
     raise Forgery("an answer of another form")

@@ -20,7 +20,9 @@ TEXT_CHARACTERS_MAX: Final = 65_536  # of each text of an error; a traceback is 
 _DIGIT_BITS: Final = 15  # of one of marshal's digits, which takes two bytes
 _NUMBER_BYTES: Final = 4
 _DOUBLE_BYTES: Final = 8
-_signed, _unsigned, _double = (struct.Struct(form).unpack_from for form in ("<i", "<I", "<d"))
+_signed, _unsigned, _double, _call_head = (struct.Struct(form).unpack_from for form in ("<i", "<I", "<d", "<BIBiBI"))
+_CALL_KINDS: Final = (0x28, 4, 0x69, 0x28)  # a host call begins with a tuple of four: an integer, a tuple
+_CALL_HEAD_BYTES: Final = 11  # before the count of that tuple
 _BY_SLUG: Final = {each.slug: each for each in RejectionReason}
 _GUEST_REASONS: Final = (
     RejectionReason.PVM_ERROR, RejectionReason.HANDLER_NOT_FOUND, RejectionReason.INVALID_DATA,
@@ -43,6 +45,28 @@ def read_value(octets: bytes) -> Any:
     if end != len(octets):
         raise Forgery("the bytes do not end with the value")
     return value
+
+
+def read_call(octets: bytes) -> tuple[int, Sequence[object], dict[str, object], int]:
+    """Return a host call: its number, its arguments by place and by name, and the cycles used. `Forgery` as above."""
+    try:
+        opening, fields, kind, number, inner, _ = _call_head(octets)
+        if (opening, fields, kind, inner) != _CALL_KINDS:
+            raise Forgery("a host call of another form")
+        reader = _Reader(octets)
+        named: Any
+        positional, at = reader.container(_CALL_HEAD_BYTES, DEPTH_MAX - 1)
+        if octets[at : at + 3] == b"{0i":  # no names, and a small number; the reader reads them too
+            named, at = {}, at + 2
+            used, end = _signed(octets, at + 1)[0], at + 1 + _NUMBER_BYTES
+        else:
+            named, at = reader.value(at, DEPTH_MAX - 1)
+            used, end = reader.value(at, DEPTH_MAX - 1)
+    except (IndexError, struct.error):
+        raise Forgery("the bytes end within a value") from None
+    if end != len(octets) or type(named) is not dict or type(used) is not int:
+        raise Forgery("a host call of another form")
+    return number, positional, named, used
 
 
 class _Reader:

@@ -26,6 +26,7 @@ from trailboss.vm.arguments import (
     unreserved,
 )
 from trailboss.vm.engine import CallSite, HostCall
+from trailboss.vm.readings import READINGS
 from trailboss.vm.timer_calls import TIMER_CALLS
 
 ED25519: Final = 2  # the one signature algorithm of ``verify_signature``
@@ -108,16 +109,7 @@ _CALL: Final[Mapping[str, Check]] = {
     "target": address, "method": text, "payload": octets, "cycles_limit": integer, "access_limit": optional(integer),
 }  # fmt: skip
 _TRANSFER: Final[Mapping[str, Check]] = {"to": address, "amount": partial(integer, maximum=U128_MAX)}
-_READINGS: Final[Mapping[str, Callable[[CallSite], object]]] = {
-    "context": lambda site: site.host.context(),
-    "current_block": lambda site: site.host.context()["block_height"],
-    "runtime_config": lambda _: {"continuation_mode": "fsm"},
-    "self_address": lambda site: site.frame.actor,
-    "actor_owner": lambda site: site.host.owner(),
-    "gas_left": lambda site: site.meter.cycles_left,
-}
 _CALLS: Final[Mapping[str, tuple[Mapping[str, Check], str | None, Callable[..., object]]]] = {
-    **{name: ({}, "context_read", answer) for name, answer in _READINGS.items()},
     "charge_gas": ({"amount": integer}, None, lambda site, amount: site.meter.charge_cycles(amount)),
     "randomness": ({"domain": octets}, "randomness", lambda site, domain: site.host.randomness(domain)),
     "keccak256": ({"data": octets}, None, _keccak256),
@@ -138,8 +130,8 @@ _CALLS: Final[Mapping[str, tuple[Mapping[str, Check], str | None, Callable[..., 
 }  # fmt: skip
 """The calls without optional arguments: the checks, the price and the action of each; see `host_call`."""
 HOST_CALLS: Final[Mapping[str, HostCall]] = {  # every call by its public name
+    **READINGS,
     **{name: host_call(name, *call) for name, call in _CALLS.items()},
-    "block_height": host_call("current_block", *_CALLS["current_block"]),
     **TIMER_CALLS,
     "emit_event": host_call("emit_event", _EVENT, "event_emit", _emit_event, required=2),
     "call_actor": host_call("call_actor", _CALL, "actor_call", _call_actor, required=CALL_ARGUMENTS),

@@ -26,8 +26,8 @@ class Host(Protocol):
         timestamp_ms, hire_id). A Globalbox fire also has ``deliver_id`` and ``trigger_ctx``. Decision: D-83.
         """
 
-    def owner(self) -> bytes:
-        """Return the deployer of the running actor; ``FORBIDDEN`` if it has none."""
+    def height(self) -> int:
+        """Return the height of the block."""
 
     def read_slot(self, slot: bytes) -> bytes | None:
         """Return the value of a slot of the running actor, or None."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from trailboss.metering.costs import FunctionNode
 from trailboss.metering.instrument import instrument
@@ -42,6 +42,7 @@ class Program(Struct, frozen=True):
     functions: dict[str, bool]  # callable module-level functions, and whether each takes a payload
     classes: tuple[ClassPlan, ...]  # classes at module level
     uses_sdk: bool  # whether it imports the SDK, the public one or our own
+    entries: dict[str, EntryPoint] = field(default_factory=dict)  # found so far, by handler
 
     def handlers(self) -> frozenset[str]:
         """Return every name that can be called."""
@@ -53,6 +54,12 @@ class Program(Struct, frozen=True):
         Raises:
             Rejection: ``HANDLER_NOT_FOUND`` if there is none, or if several classes have such a method.
         """
+        found = self.entries.get(handler)
+        if found is None:
+            found = self.entries[handler] = self._find_entry(handler)
+        return found
+
+    def _find_entry(self, handler: str) -> EntryPoint:
         if handler in self.functions:
             return EntryPoint(None, self.functions[handler])
         by_name = {each.name: each for each in self.classes}

@@ -6,6 +6,7 @@ from threading import Thread
 import pytest
 
 from tests.golden.world import ACTOR, World, WorldHost
+from trailboss.codec.canonical import encode_canonical
 from trailboss.metering.meter import Meter
 from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError, InvariantError, Rejection
@@ -89,7 +90,8 @@ def test_frame_costs_the_same_fuel_each_time(runtime):
         restorer = runtime.take_machine(actor)
         restorer.mark()
         frame = Frame(COUNTER, b"", ACTOR, ACTOR, "find", b"")
-        site = CallSite(None, Meter(10**6, 10**6), load_params("mainnet"), frame)
+        meter = Meter(10**6, 10**6)
+        site = CallSite(WorldHost(World(), frame, meter, ACTOR), meter, load_params("mainnet"), frame)
         run = FrameRun(restorer.machine, site, actor, RUN)
         run.outcome()
         used = run.allowed_fuel - restorer.machine.fuel()
@@ -321,6 +323,15 @@ def test_module_runs_in_each_frame_when_its_state_is_too_large_to_keep(runtime, 
     again, second = world.call(other, "go")
     assert actor_of(runtime, other).cycles is None
     assert (again.return_value, second.charged()) == (outcome.return_value, meter.charged())
+
+
+def test_module_that_reads_the_chain_runs_in_each_frame(world):
+    source = "NOW = pvm_host.block_height()\nHERE = pvm_host.self_address()\ndef go(p):\n    return [NOW, HERE]\n"
+    answers = []
+    for world.height in (100, 101):
+        outcome, _ = world.call(source, "go")
+        answers.append(outcome.return_value)
+    assert answers == [encode_canonical([height, ACTOR]) for height in (100, 101)]
 
 
 def test_actor_is_made_once_when_two_threads_want_it(runtime, monkeypatch):

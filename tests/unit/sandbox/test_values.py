@@ -14,6 +14,7 @@ from trailboss.sandbox.values import (
     ITEMS_MAX,
     Forgery,
     argument,
+    read_call,
     read_error,
     read_value,
 )
@@ -92,6 +93,31 @@ def nested(levels):
 def test_value_is_refused_when_no_honest_guest_sends_it(octets):
     with pytest.raises(Forgery):
         read_value(octets)
+
+
+NUMBERS = st.integers(-(2**31), 2**31 - 1)
+CALLS = st.tuples(
+    NUMBERS,
+    st.lists(VALUES, max_size=4).map(tuple).filter(lambda value: depth(value) < DEPTH_MAX),
+    st.dictionaries(st.text(), PLAIN, max_size=3),
+    st.integers(),
+)
+
+
+@given(CALLS)
+def test_host_call_is_read_as_it_was_written(call):
+    number, positional, named, used = read_call(pack(call))
+    assert (number, tuple(positional), named, used) == call
+
+
+@given(CALLS.map(pack), st.data())
+def test_damaged_host_call_is_what_the_value_says_or_a_forgery(octets, data):
+    at = data.draw(st.integers(0, len(octets) - 1))
+    octets = octets[:at] + data.draw(st.binary(max_size=2)) + octets[at + 1 :]
+    with suppress(Forgery):
+        number, positional, named, used = read_call(octets)
+        # By their texts, since a damaged float can be no number.
+        assert repr(read_value(octets)) == repr((number, tuple(positional), named, used))
 
 
 def test_described_argument_has_the_type_name_alone():

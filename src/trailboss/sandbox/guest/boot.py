@@ -27,6 +27,7 @@ _PRELOADED: Final = """_ast_unparse _pydecimal _pylong _strptime _weakrefset ann
 """Modules that the standard library imports late: a frame can import nothing."""
 _RECURSION_LIMIT: Final = 8_000
 _UNCHANGED: Final = 5 << 28  # a 32-bit reference count that Python 3.14 neither raises nor lowers
+_FUNCTION_VERSION_AT: Final = 72  # in the C structure PyFunctionObject of Python 3.14
 _LOW_HALF: Final = 0xFFFFFFFF
 _CODE_PARTS: Final = (
     "co_consts", "co_names", "co_filename", "co_name", "co_qualname", "co_linetable", "co_exceptiontable",
@@ -38,8 +39,8 @@ _HASH_BYTES: Final = 32
 _RAW: Final = """
 import pvm_host
 def on_tick(payload):
-    ticks = int.from_bytes(pvm_host.get_state(b"ticks") or b"", "big")
-    pvm_host.set_state(b"ticks", (ticks + 1).to_bytes(8, "big"))
+    count = int.from_bytes(pvm_host.get_state(b"count") or b"", "big")
+    pvm_host.set_state(b"count", (count + 1).to_bytes(8, "big"))
     pvm_host.schedule_timer(pvm_host.block_height() + 5, payload)
 def fail(payload):
     raise ValueError("x")
@@ -53,19 +54,11 @@ class Clock:
         self.storage["ticks"] = self.storage.get("ticks", 0) + 1
         timer.schedule(runtime.get_block_height() + 5, b"", handler="on_tick")
 """
-_WARM_ANSWERS: Final[Mapping[str, object]] = {
-    "block_height": 7,
-    "context": {
-        "chain_id": 1,
-        "sender": _ADDRESS,
-        "actor_addr": _ADDRESS,
-        "tx_hash": bytes(_HASH_BYTES),
-        "block_height": 7,
-    },
-    "runtime_config": {"continuation_mode": "fsm"},
-    "schedule_timer": bytes(_HASH_BYTES),
-    "self_address": _ADDRESS,
-}
+_WARM_FACTS: Final = (
+    7,
+    pack({"chain_id": 1, "sender": _ADDRESS, "actor_addr": _ADDRESS, "tx_hash": bytes(_HASH_BYTES), "block_height": 7}),
+)
+_WARM_ANSWERS: Final[Mapping[str, object]] = {"schedule_timer": bytes(_HASH_BYTES)}
 """What the chain answers while the engine is warmed."""
 
 
@@ -120,7 +113,7 @@ def finish(server: Any, host_calls: Sequence[str], meter_address: int) -> Callab
 
     The free memory between the objects is taken when this is called. ``meter_address`` is where the meter lies.
     """
-    _gather_code(lambda: _warm(server, host_calls))
+    _gather_code(lambda: _warm(server, host_calls), meter_address)
     _warm(server, host_calls)
     sys.setrecursionlimit(_RECURSION_LIMIT)
     del sys.meta_path[2:]  # the builder's finder
@@ -132,7 +125,7 @@ def finish(server: Any, host_calls: Sequence[str], meter_address: int) -> Callab
     return serve
 
 
-def _gather_code(run: Callable[[], None]) -> None:
+def _gather_code(run: Callable[[], None], meter_address: int) -> None:
     """Move the code that a run enters to one place: Python writes to code that it runs, and so to fewer pages."""
     entered: set[CodeType] = set()
     sys.setprofile(lambda frame, _event, _argument: entered.add(frame.f_code))
@@ -146,7 +139,11 @@ def _gather_code(run: Callable[[], None]) -> None:
 
     for function in gc.get_objects():
         if type(function) is FunctionType and function.__code__ in entered:
+            # Python takes its version from a function whose code is replaced, and never specializes its calls again.
+            version_at = id(function) + _FUNCTION_VERSION_AT - meter_address
+            version = _glue.glue_read(version_at)
             function.__code__ = moved(function.__code__)
+            _set_low_half(version_at, version & _LOW_HALF)
 
 
 def _touch_modules() -> None:
@@ -163,11 +160,17 @@ def _touch_modules() -> None:
 
 def _warm(server: Any, host_calls: Sequence[str]) -> None:
     """Run what frames run, so that caches are full and code is specialized."""
-    limits = dict(vars(server.params.limits))
+    tables = [dict(vars(each)) for each in (server.params.limits, server.params.costs)]
+
+    slots: dict[bytes, bytes] = {}
 
     def chain(request: bytes) -> bytes:
-        number, _, _, used = marshal.loads(request)
-        return pack((ANSWERED, _WARM_ANSWERS.get(host_calls[number]), used, 0))
+        number, given, _, used = marshal.loads(request)
+        name = host_calls[number]
+        if name == "set_state":
+            slots[given[0]] = given[1]
+        answer = slots.get(given[0]) if name == "get_state" else _WARM_ANSWERS.get(name)
+        return pack((ANSWERED, answer, used, 0))
 
     def ask(*request: object) -> Any:
         answer = marshal.loads(server.serve(pack(request)))
@@ -177,15 +180,16 @@ def _warm(server: Any, host_calls: Sequence[str]) -> None:
     def warm(source: str, handlers: Sequence[str], code_hash: bytes) -> None:
         octets = ask(COMPILE, source, code_hash)[1]
         server.engine.forget()
-        ask(LOAD, octets, limits)
+        ask(LOAD, octets, *tables)
         octets = ask(GATHER)[1]
         for handler in handlers:
             for kind in (RUN_ALL, RUN):
                 server.engine.forget()
-                ask(LOAD, octets, limits)
+                ask(LOAD, octets, *tables)
                 if kind == RUN:
                     ask(PREPARE)
-                ask(kind, handler, b"", _ADDRESS, _ADDRESS, (_PLENTY, _PLENTY), (0, 0))
+                error = ask(kind, handler, b"", _ADDRESS, _ADDRESS, (_PLENTY, _PLENTY), (0, 0), _WARM_FACTS)[2]
+                assert error is None or handler == "fail", error
         server.engine.forget()
 
     real, _glue.host_call = _glue.host_call, chain
@@ -213,5 +217,9 @@ def _fix_reference_counts(meter_address: int) -> None:
         if type(each) is not FrameType:
             waiting += gc.get_referents(each)
     for address in sorted(seen):
-        offset = address - meter_address
-        _glue.glue_write(offset, _glue.glue_read(offset) & ~_LOW_HALF | _UNCHANGED)
+        _set_low_half(address - meter_address, _UNCHANGED)
+
+
+def _set_low_half(offset: int, value: int) -> None:
+    """Set 32 bits at an offset from the meter."""
+    _glue.glue_write(offset, _glue.glue_read(offset) & ~_LOW_HALF | value)

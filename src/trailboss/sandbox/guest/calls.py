@@ -26,11 +26,14 @@ from trailboss.sandbox.guest_layout import (
     OBJECT,
     REFUSED,
     TEXT,
+    USED,
     pack,
 )
+from trailboss.vm import readings
 from trailboss.vm.arguments import SEQUENCE_MAX, ArgumentFault
 from trailboss.vm.engine import CallSite, HostCall
 
+CONSTANT_CALL: Final = "runtime_config"  # its answer is the same in every frame
 _PLAIN: Final = frozenset((type(None), bool, int, float, str, bytes))
 _NAMED_KINDS: Final = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _glue: Final[Any] = builtins
@@ -88,9 +91,10 @@ def remote_call(number: int, name: str) -> HostCall:
         arguments = tuple([each if type(each) in _PLAIN else plain(each, takes_list=takes_list) for each in positional])
         if named:
             named = {str.__str__(each): plain(value, takes_list=takes_list) for each, value in named.items()}
-        request: Any = (number, arguments, named, meter.cycles_used)
+        request: Any = (number, arguments, named, _glue.glue_read(USED))
         answer = _glue.host_call(marshal.dumps(request, FORMAT))
-        status, value, meter.cycles_used, meter.cells_used = marshal.loads(answer)
+        status, value, used, meter.cells_used = marshal.loads(answer)
+        _glue.glue_write(USED, used)
         if status == ANSWERED:
             return value
         if status == FAULT:
@@ -102,22 +106,49 @@ def remote_call(number: int, name: str) -> HostCall:
     return call
 
 
+def reading(number: int, name: str) -> HostCall:
+    """Return a host call that reads what a frame knows from its start; a module that runs ahead asks the chain."""
+    here, there = readings.READINGS[name], remote_call(number, name)
+
+    def call(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+        return (here if site.host.facts is not None else there)(site, positional, named)  # type: ignore[attr-defined]  # `GuestHost`
+
+    return here if name == CONSTANT_CALL else call
+
+
 class GuestHost:
     """The chain, as the engine itself calls it."""
+
+    facts: tuple[int, bytes] | None = None
+    """What the present frame knows: its height, and what `context` answers, packed. None while a module runs ahead."""
 
     def __init__(self, print_number: int) -> None:
         self._print_number = print_number
 
+    def context(self) -> Mapping[str, object]:
+        """Return the facts of the frame, in a dict of its own."""
+        assert self.facts is not None
+        return marshal.loads(self.facts[1])  # type: ignore[no-any-return]  # a dict
+
+    def height(self) -> int:
+        """Return the height of the block."""
+        assert self.facts is not None
+        return self.facts[0]
+
     def print_text(self, text: str) -> None:
         """Send printed text; the meters do not change."""
-        _glue.host_call(pack((self._print_number, (text,), {}, _glue.glue_read(0))))
+        _glue.host_call(pack((self._print_number, (text,), {}, _glue.glue_read(USED))))
 
 
 def install(names: Sequence[str]) -> None:
     """Put a stand-in in the place of `trailboss.vm.guest_api`; ``names`` are the host calls by their numbers."""
+    readings.__dict__["plain"] = lambda answer: answer  # facts are plain already
+    calls = {
+        name: (reading if name in readings.READINGS else remote_call)(number, name) for number, name in enumerate(names)
+    }
     module = ModuleType("trailboss.vm.guest_api")
     module.__dict__.update(
-        HOST_CALLS={name: remote_call(number, name) for number, name in enumerate(names)},
+        HOST_CALLS=calls,
         ArgumentFault=ArgumentFault,
         CallSite=CallSite,
         HostCall=HostCall,

@@ -12,6 +12,7 @@ import linecache
 import marshal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import Context
 from types import CodeType, FrameType, SimpleNamespace
 from typing import Any, Final
@@ -42,8 +43,10 @@ class GuestEngine(NativeEngine):
 
     def __init__(self, params: Any) -> None:
         super().__init__(params)
+        calls: Any = self._library.calls  # `GuestCalls`
         for names in (self._library.builtins, self._library.sdk_builtins):
             names[annotations.EVALUATED] = annotations.evaluated
+            names.update(calls.glue_instruments(names))
 
     def _program(self, _source: str, _code_hash: bytes, _tree: ast.Module | None = None) -> Program:
         return self.program
@@ -51,12 +54,16 @@ class GuestEngine(NativeEngine):
     def _loaded(self, program: Program, gauge: Gauge) -> dict[str, Any]:
         return super()._loaded(program, gauge) if self.prepared is None else self.prepared.space
 
-    def load(self, octets: bytes, limits: Mapping[str, int]) -> None:
-        """Take up a compiled actor, with the limits of its chain."""
+    def load(self, octets: bytes, limits: Mapping[str, int], costs: Mapping[str, int]) -> None:
+        """Take up a compiled actor, with the limits and the costs of its chain."""
         vars(self._params.limits).update(limits)
+        vars(self._params.costs).update(costs)
         code, filename, lines, spans, functions, classes, uses_sdk, texts = marshal.loads(octets)
         plans = tuple(ClassPlan(*each) for each in classes)
         self.program = Program(code, filename, lines, spans, functions, plans, uses_sdk)
+        for handler in self.program.handlers():
+            with suppress(Rejection):
+                self.program.entry(handler)
         self._texts.update(texts)
         linecache.cache[filename] = (1, None, [line + "\n" for line in lines], filename)
 
@@ -79,6 +86,7 @@ class GuestEngine(NativeEngine):
 
     def prepare_frames(self) -> int | None:
         """Run the actor's module; return its cycles, or None if it fails or asks the host for what frames differ in."""
+        self.host.facts = None
         meter = GuestMeter(_UNMETERED, _UNMETERED)
         calls = self._library.calls
         before = calls.gauge
@@ -127,7 +135,7 @@ class GuestEngine(NativeEngine):
         """Run a frame after its module, whose cycles the used ones hold already."""
         prepared = self.prepared
         assert prepared is not None
-        handler, payload, actor, deployer, limits, used = fields
+        handler, payload, actor, deployer, limits, used, self.host.facts = fields
         entry = self.program.entry(handler)
         frame = Frame("", b"", actor, deployer, handler, payload)
         meter = prepared.meter
@@ -196,7 +204,7 @@ class GuestServer:
                 return (engine.prepare_frames(),)
             case guest_layout.LOCATE:
                 return ("\n".join(engine.interrupted_lines()),)
-        handler, payload, actor, deployer, limits, used = fields
+        handler, payload, actor, deployer, limits, used, engine.host.facts = fields
         frame = Frame("", b"", actor, deployer, handler, payload)
         meter = GuestMeter(*limits)
         meter.cycles_used, meter.cells_used = used

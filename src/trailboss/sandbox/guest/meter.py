@@ -5,16 +5,23 @@ do is what `trailboss.metering.gauge.Gauge` does.
 """
 
 import builtins
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from trailboss.metering import gauge
+from trailboss.metering import call_prices, gauge
 from trailboss.metering import meter as meters
+from trailboss.metering.names import UNCHECKED
+from trailboss.metering.sizes import SHORT
+from trailboss.metering.syntax import PREFIX
+from trailboss.primitives.errors import InvariantError
+from trailboss.sandbox.guest_layout import FUNCTIONS, INSTRUMENTS, USED
 from trailboss.vm import library, native
 
-_USED, _CEILING, _DEEPEST, _DEPTH = 0, 8, 16, 24  # offsets of the numbers
+_CEILING, _DEEPEST, _DEPTH = 8, 16, 24  # offsets of the numbers
 _glue: Final[Any] = builtins  # the builder puts its functions there
 _DEAD: Final = -1
+_ITEMS: Final = 16  # of a value with which image/glue.wat calls a type
+_NUMBERS: Final = {name: number for number, (name, _) in enumerate(FUNCTIONS)}
 
 
 class GuestMeter(meters.Meter):
@@ -28,18 +35,25 @@ class GuestMeter(meters.Meter):
     @property  # type: ignore[misc]  # the stand-in for a Struct allows it
     def cycles_used(self) -> int:
         """Cycles used so far."""
-        return _glue.glue_read(_USED) if self._is_running else self._kept
+        return _glue.glue_read(USED) if self._is_running else self._kept
 
     @cycles_used.setter
     def cycles_used(self, value: int) -> None:
         if self._is_running:
-            _glue.glue_write(_USED, value)
+            _glue.glue_write(USED, value)
         else:
             self._kept = value
 
+    def charge_cycles(self, cycles: int) -> None:
+        """Use cycles; see `trailboss.metering.meter.Meter`."""
+        if self._is_running:
+            _glue.glue_charge(cycles)
+        else:
+            super().charge_cycles(cycles)
+
     def start(self) -> None:
         """Count in the WebAssembly code from now on."""
-        _glue.glue_write(_USED, self._kept)
+        _glue.glue_write(USED, self._kept)
         self._is_running = True
 
     def stop(self) -> None:
@@ -99,9 +113,41 @@ class GuestGauge(gauge.Gauge):
         _glue.glue_write(_CEILING, _DEAD)
 
 
+class GuestCalls(call_prices.Calls):
+    """The priced forms of calls; those of types are functions of the WebAssembly code, for one small value."""
+
+    def __init__(self, prices: Any, gauge: Any) -> None:
+        super().__init__(prices, gauge)
+        if prices.items_free < _ITEMS or prices.characters_copied < 2 * SHORT:
+            raise InvariantError("image/glue.wat takes larger operands for free than the prices do")
+
+    def _called(self, function: Any, price: Any, single: Any = None, light: tuple[type, ...] = (str, bytes)) -> Any:
+        call = super()._called(function, price, single, light)
+        return call if single is None else _bound("called", (call, single, light))
+
+    def glue_instruments(self, names: Mapping[str, object]) -> dict[str, object]:
+        """Return the instruments that are functions of the WebAssembly code, by their names in programs.
+
+        Each falls back on the one of ``names``. The operators in place, and those that may answer with a set, differ
+        from the plain ones for other operands alone.
+        """
+        made: dict[str, object] = {}
+        for name in INSTRUMENTS:
+            for form in (name, f"i{name}", name + UNCHECKED, f"i{name}{UNCHECKED}"):
+                found = names.get(PREFIX + form)
+                if found is not None:
+                    made[PREFIX + form] = _bound(name, (found, self._callees) if name == "callee" else found)
+        return made
+
+
+def _bound(name: str, fallback: object) -> object:
+    return _glue.glue_bind(_NUMBERS[f"glue_{name}"], fallback)
+
+
 def install() -> None:
     """Let the engine's modules build these instead of the plain ones."""
     for module in (meters, gauge, library, native):
         module.__dict__["Meter"] = GuestMeter
     for module in (gauge, library, native):
         module.__dict__["Gauge"] = GuestGauge
+    library.__dict__["Calls"] = GuestCalls

@@ -31,7 +31,7 @@ STACK_BYTES: Final = 2 << 20
 HEAP_PAGES: Final = 416
 """Pages behind the libraries' data: 15 MiB for the engine, and 8 MiB in which frames need no more memory, for a machine
 whose memory has grown is not used again."""
-GROUPS: Final = ("source", "limits")
+GROUPS: Final = ("source", "limits", "costs")
 """Groups of the parameters that the guest's engine reads; the first one's prices are those of the image."""
 HOLE_BYTES_MAX: Final = 65_536  # free memory in one piece that the image keeps
 _FROZEN: Final = ("encodings", "encodings.aliases", "encodings.utf_8")

@@ -1,0 +1,84 @@
+"""The guest's built-in instruments: for every kind and size of operand they do and cost what the Python ones do."""
+
+import pytest
+
+from tests.golden.world import World
+
+VALUES = """0 1 -1 22 63 64 65 True None 1.5 "" "k" "a"*64 "a"*65 "b"*336 "b"*337 b"" b"x" b"x"*64 b"x"*65 [] [1]*16
+    [1]*17 () (1,)*17 {} {"k":1} {"k":1}.keys() range(3) bytearray(b"x") Own(3) Own("k") Text("k") Number(7)"""
+INTEGERS = "2**29 2**30 -2**30 2**59 2**119 2**120 -2**120 2**127 2**128 -2**128"
+SHIFTED = "0 1 -1 5 2**30 -2**30 2**119 2**120 2**128 True"
+CLASSES = """
+class Own:
+    def __init__(self, held):
+        self.held = held
+    def __eq__(self, other):
+        return self.held == other
+    def __hash__(self):
+        return 5
+    def __add__(self, other):
+        return "own"
+    def __len__(self):
+        return 70
+    def __contains__(self, item):
+        return True
+    def __getitem__(self, key):
+        return (10, 20, 30)[key]
+class Text(str):
+    pass
+class Number(int):
+    def __add__(self, other):
+        return "number"
+"""
+OPERATORS = "+ - * // / % & | ^ < <= == != > >= in"
+EXPRESSIONS = """a not in b; a[b]; [a, b][0] and {a: b}; {b: 1}.get(a); bytes(a); str(a); int(a); list(a); dict(a);
+    tuple(); bytes(); int(); str(a, b); [*a]; a in {b: 1}; a in [b]; a in (b, a); a >> 3; 3 >> a"""
+STATEMENTS = "+= -= *= //= %= &= |= ^="
+CYCLES = 10_000_000
+
+
+def program(expression, values):
+    """Return an actor that evaluates an expression of ``a`` and ``b`` for every pair of values."""
+    return f"""{CLASSES}
+VALUES = [{", ".join(values.split())}]
+def go(p):
+    shown = []
+    for a in VALUES:
+        for b in VALUES:
+            try:
+                shown.append(str({expression})[:40])
+            except Exception as error:
+                shown.append(type(error).__name__)
+    return shown
+"""
+
+
+def assert_equal(world, source):
+    native = World()
+    (first, native_meter), (second, meter) = (each.call(source, "go", cycles=CYCLES) for each in (native, world))
+    assert (first, native_meter.charged()) == (second, meter.charged())
+    assert first.error is None
+
+
+@pytest.mark.parametrize("operator", OPERATORS.split())
+def test_operator_does_and_costs_what_it_does_natively(world, operator):
+    assert_equal(world, program(f"a {operator} b", VALUES if operator == "*" else f"{VALUES} {INTEGERS}"))
+
+
+@pytest.mark.parametrize("places", [-1, 0, 1, 63, 64, 65, 1_000])
+def test_shift_does_and_costs_what_it_does_natively(world, places):
+    assert_equal(world, program(f"a << {places}", SHIFTED))
+    assert_equal(world, program("a << b", SHIFTED.replace("2**30", str(places)).partition(" 2**119")[0]))
+
+
+@pytest.mark.parametrize("expression", [each.strip() for each in EXPRESSIONS.split(";")])
+def test_expression_does_and_costs_what_it_does_natively(world, expression):
+    assert_equal(world, program(expression, f"{VALUES} {INTEGERS}" if expression != "bytes(a)" else VALUES))
+
+
+@pytest.mark.parametrize("statement", STATEMENTS.split())
+def test_statement_does_and_costs_what_it_does_natively(world, statement):
+    # Containers that grow with each pair would use fuel above their cycles.
+    values = " ".join(each for each in VALUES.split() if not each.startswith(("[", "bytearray")))
+    source = program("changed(a, b)", values)
+    assert_equal(world, source + f"def changed(a, b):\n    a {statement} b\n    return a\n")

@@ -9,8 +9,8 @@ from tests.integration.node.apis import serve
 from trailboss.chain import Chain
 from trailboss.chain.block_records import decode_block, encode_block
 from trailboss.chain.replay import replay_to, verify_chain
-from trailboss.execution.session import Printing
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.vm.printed_lines import Printing
 
 CBY = 10**9
 

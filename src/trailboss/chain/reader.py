@@ -15,7 +15,7 @@ from trailboss.mechanisms.base import Mechanism
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.actors import Account, decode_account
 from trailboss.model.blocks import Block
-from trailboss.model.configs import SchedulerTotals, amount_of, decode_record
+from trailboss.model.configs import SchedulerTotals, amount_of, stored
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.params import ChainParams
@@ -149,8 +149,7 @@ class ChainReader:
 
     def totals(self) -> SchedulerTotals:
         """Return the running totals over all timers."""
-        octets = self.store.read(SCHEDULER_KEY)
-        return SchedulerTotals() if octets is None else decode_record(octets, SchedulerTotals)
+        return stored(self.store.read, SCHEDULER_KEY, SchedulerTotals) or SchedulerTotals()
 
     def fire_count(self) -> int:
         """Return how many fires have run, those of state watches included, which end no timer. Complexity: O(1)."""

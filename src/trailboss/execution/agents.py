@@ -14,7 +14,7 @@ from trailboss.execution.host import run_handler
 from trailboss.execution.session import BlockSession, CollectedBids, Envelope, Scope
 from trailboss.execution.timers import write_timer
 from trailboss.mechanisms.context import Bid
-from trailboss.metering.meter import Meter, OutOfGas
+from trailboss.metering.meter import Meter
 from trailboss.model.blocks import Origin
 from trailboss.model.decisions import AgentBid, AgentFailure, FeeSource
 from trailboss.model.events import AGENT_FALLBACK
@@ -22,7 +22,6 @@ from trailboss.model.timers import Timer
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import Cells, Cycles, Price
-from trailboss.vm.engine import FrameOutcome
 from trailboss.vm.failures import MESSAGE_CHARACTERS_MAX, exhaustion
 
 HANDLER: Final = "get_gas_bid"  # What an agent defines. Decision: D-17.
@@ -101,10 +100,7 @@ class BidCollector:
         )
         scope = Scope(session, envelope)
         context = encode_canonical(self._context(timer))
-        try:
-            outcome = run_handler(scope, agent, HANDLER, context, sender=timer.actor, meter=meter, read_only=True)
-        except OutOfGas:
-            outcome = FrameOutcome(b"", None)
+        outcome = run_handler(scope, agent, HANDLER, context, sender=timer.actor, meter=meter, read_only=True)
         session.printed += session.kept(scope.printing)
         if meter.is_exhausted:
             exhausted = exhaustion(meter)

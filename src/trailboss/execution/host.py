@@ -86,27 +86,23 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
 
     def schedule_timer(self, request: TimerRequest, form: str = calls.SCHEDULE) -> bytes:
         """Accept a timer. Spec: CIP-5 §4.1."""
-        self._check_writable(calls.name_of(form))
-        self._check_call(form)
+        self._check_change(form)
         check_entitled(self.scope, self.frame)
         return timers.schedule_timer(self.scope, self.frame.actor, request, self.meter)
 
     def extend_timer(self, timer_id: bytes, expires_at: int) -> None:
         """Move a timer's last height. Spec: CIP-5 §4.1."""
-        self._check_writable("extend_timer")
-        self._check_call(calls.EXTEND)
+        self._check_change(calls.EXTEND)
         timers.extend_timer(self.scope, timer_id, expires_at, self.frame.actor)
 
     def cancel_timer(self, timer_id: bytes) -> None:
         """Cancel a timer. Spec: CIP-5 §4.1."""
-        self._check_writable("cancel_timer")
-        self._check_call(calls.CANCEL)
+        self._check_change(calls.CANCEL)
         timers.cancel_timer(self.scope, timer_id, self.frame.actor)
 
     def market_call(self, form: str, request: object) -> bytes | bool:
         """Make a call that only some markets have. Decision: D-56."""
-        self._check_writable(calls.name_of(form))
-        self._check_call(form)
+        self._check_change(form)
         if form in calls.SETTING:
             check_entitled(self.scope, self.frame)
         return self.scope.session.hooks.calls[form](self.scope, self.frame.actor, request, self.meter)
@@ -114,8 +110,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
     def set_agent(self, agent: bytes | None) -> None:
         """Set the actor that prices this actor's timers from now on, or none. Spec: CIP-1v3 §7. Decision: D-17."""
         # CHECK
-        self._check_writable("set_gas_bidding_agent")
-        self._check_call(calls.SET_AGENT)
+        self._check_change(calls.SET_AGENT)
         ledger = self.scope.session.ledger
         if agent is not None:
             check_agent(ledger, agent)
@@ -203,8 +198,9 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
                 RejectionReason.FORBIDDEN, f"{call} in a read-only frame of {Address(self.frame.actor)}", call=call
             )
 
-    def _check_call(self, form: str) -> None:
-        """Refuse a call that the chain's mechanism does not have. Decision: D-56."""
+    def _check_change(self, form: str) -> None:
+        """Refuse a call about timers in a read-only frame, and one that the mechanism does not have. Decision: D-56."""
+        self._check_writable(calls.name_of(form))
         block = self.scope.session.context
         calls.check_call(form, block.calls, block.mechanism)
 
@@ -227,15 +223,15 @@ def run_handler(
 ) -> FrameOutcome:
     """Run one handler in a frame of its own. Its changes stay: the caller reverts them if the outcome has an error.
 
-    Only the creation call may run `CREATION_HANDLERS`. The meter, if it can, pays for the frame's base.
+    Only the creation call may run `CREATION_HANDLERS`. The meter pays for the frame's base.
     Spec: CIP-5 §5.2. Decision: D-24 (a missing actor or handler is a failure that costs the frame's base), D-32, D-36.
-
-    Raises:
-        OutOfGas: If it cannot.
     """
     ledger = scope.session.ledger
     # CHARGE
-    meter.charge_cycles(scope.session.context.rules.params.costs.frame_base)
+    try:
+        meter.charge_cycles(scope.session.context.rules.params.costs.frame_base)
+    except OutOfGas:
+        return FrameOutcome(b"", exhaustion(meter))
     # CHECK
     if handler in CREATION_HANDLERS and not creation:
         what = f"{handler} of {Address(actor)} is called after its creation"
@@ -278,19 +274,10 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
     meter = Meter(min(cycles_limit, caller.meter.cycles_left), caller.meter.cells_left)
     # RUN
     mark = scope.mark()
-    try:
-        outcome = run_handler(
-            scope,
-            target,
-            handler,
-            payload,
-            sender=caller.sender if target == frame.actor else frame.actor,
-            meter=meter,
-            depth=depth,
-            read_only=frame.read_only,
-        )
-    except OutOfGas:
-        outcome = FrameOutcome(b"", exhaustion(meter))
+    sender = caller.sender if target == frame.actor else frame.actor
+    outcome = run_handler(
+        scope, target, handler, payload, sender=sender, meter=meter, depth=depth, read_only=frame.read_only
+    )
     # SETTLE
     error = outcome.error
     if error is not None:

@@ -3,7 +3,7 @@
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import ECONOMY_KEY
 from trailboss.model.actors import Account, declares, decode_account, encode_account
-from trailboss.model.configs import Economy, amount_octets, amount_of, decode_record
+from trailboss.model.configs import Economy, amount_octets, amount_of, stored
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U128_MAX, Amount
@@ -13,10 +13,10 @@ from trailboss.state.overlay import Overlay
 
 def read_economy(read: Read) -> Economy:
     """Return what the state holds of supply and burned money; `InvariantError` if it does not."""
-    octets = read(ECONOMY_KEY)
-    if octets is None:
+    economy = stored(read, ECONOMY_KEY, Economy)
+    if economy is None:
         raise InvariantError("the state holds no economy record")
-    return decode_record(octets, Economy)
+    return economy
 
 
 class Ledger:

@@ -25,12 +25,13 @@ from trailboss.model.configs import (
     Record,
     amount_octets,
     amount_of,
-    decode_record,
     encode_record,
+    held,
+    stored,
 )
 from trailboss.model.effects import CallDeferred, MessageSent
 from trailboss.model.events import DEFERRED_DROPPED, MESSAGE_DROPPED, EventRecord
-from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
+from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_HASH, Address, system_address
 from trailboss.primitives.units import Amount, Cells, Cycles, Price
 from trailboss.state.keys import config_key, deferred_key, mailbox_key
@@ -205,9 +206,8 @@ def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> M
 
 def nothing_waits(read: Read) -> bool:
     """Return whether no message and no deferred transaction waits in the state that ``read`` reads."""
-    found = (read(line.ends) for line in (MESSAGES, DEFERRED))
-    ends = (decode_record(octets, MailboxEnds) for octets in found if octets is not None)
-    return all(each.first == each.next for each in ends)
+    ends = (stored(read, line.ends, MailboxEnds) for line in (MESSAGES, DEFERRED))
+    return all(each is None or each.first == each.next for each in ends)
 
 
 def _check_payload(session: BlockSession, what: str, payload: bytes) -> None:
@@ -244,10 +244,7 @@ def _take(
     last = min(ends.next, ends.first + session.context.rules.params.limits.messages_delivered_max)
     taken: list[Record] = []
     for number in range(ends.first, last):
-        octets = session.overlay.read(line.entry(number))
-        if octets is None:
-            raise InvariantError(f"the line of {line.what} holds no {number}, of {ends.first}..{ends.next}")
-        record = decode_record(octets, kind)
+        record = held(session.overlay.read, line.entry(number), kind, f"number {number} of the waiting {line.what}")
         if not is_due(record):
             break
         session.overlay.delete(line.entry(number))
@@ -259,8 +256,7 @@ def _take(
 
 
 def _ends(read: Read, line: Line) -> MailboxEnds:
-    octets = read(line.ends)
-    return MailboxEnds() if octets is None else decode_record(octets, MailboxEnds)
+    return stored(read, line.ends, MailboxEnds) or MailboxEnds()
 
 
 def _waiting(session: BlockSession, line: Line, actor: bytes) -> int:
@@ -288,10 +284,7 @@ def _pool_key(number: int) -> bytes:
 
 
 def _pool(session: BlockSession, number: int) -> GasPool:
-    octets = session.overlay.read(_pool_key(number))
-    if octets is None:
-        raise InvariantError(f"a deferred transaction draws on gas pool {number}, which is not there")
-    return decode_record(octets, GasPool)
+    return held(session.overlay.read, _pool_key(number), GasPool, f"gas pool {number} of deferred transactions")
 
 
 def _prices(pool: GasPool) -> Prices:

@@ -8,7 +8,7 @@ from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.execution.timers import remove_timer
 from trailboss.mechanisms.base import Follower
-from trailboss.metering.meter import Meter, OutOfGas
+from trailboss.metering.meter import Meter
 from trailboss.model.blocks import Origin
 from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.errors import ErrorObject
@@ -17,7 +17,6 @@ from trailboss.state.overlay import Overlay
 from trailboss.state.store import KeyValue
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine, FrameOutcome
-from trailboss.vm.failures import exhaustion, located
 
 
 def ask(
@@ -90,10 +89,5 @@ def _open_scope(context: BlockContext, store: KeyValue, queue: TimerQueue, engin
 def _run(
     scope: Scope, actor: bytes, handler: str, payload: bytes, *, sender: bytes, meter: Meter, read_only: bool = False
 ) -> FrameOutcome:
-    try:
-        outcome = run_handler(scope, actor, handler, payload, sender=sender, meter=meter, read_only=read_only)
-    except OutOfGas:
-        outcome = FrameOutcome(b"", None)
-    if meter.is_exhausted:
-        outcome = FrameOutcome(b"", located(exhaustion(meter), outcome.error))
+    outcome = run_handler(scope, actor, handler, payload, sender=sender, meter=meter, read_only=read_only)
     return replace(outcome, printed=scope.printing.lines())

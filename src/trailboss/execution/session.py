@@ -18,10 +18,10 @@ from trailboss.mechanisms.context import Market
 from trailboss.metering.meter import Meter
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin, ReceiptRecord
-from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, decode_record, encode_record
+from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, encode_record, stored
 from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord
 from trailboss.model.effects import Effect
-from trailboss.model.events import CHARACTERS_MAX, EventRecord, PrintedLine
+from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.timers import Timer, TimerEnd, TimerRequest
 from trailboss.params import ChainParams
 from trailboss.primitives.octets import ZERO_HASH
@@ -30,55 +30,9 @@ from trailboss.state.overlay import Overlay
 from trailboss.state.store import ReadableStore
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine
+from trailboss.vm.printed_lines import Printing
 
-LINES_MAX: Final = 100  # printed lines of one execution that are kept
 BLOCK_CHARACTERS_MAX: Final = 131_072  # printed characters of one block that are kept
-
-
-class Printing(Struct, eq=False):
-    """The printed lines of one execution, in order; kept beside receipts for people. Decision: D-89."""
-
-    _lines: list[PrintedLine] = field(default_factory=list)
-    _is_open: bool = False
-    _room: int = CHARACTERS_MAX
-    _is_cut: bool = False
-
-    def write(self, actor: bytes, handler: str, text: str) -> None:
-        """Add printed text; a line continues until it ends, or another handler prints."""
-        kept = text[: self._room]
-        self._room -= len(kept)
-        self._is_cut = self._is_cut or len(kept) < len(text)
-        *ended, rest = kept.split("\n")
-        for piece in ended:
-            self._add(actor, handler, piece)
-            self._is_open = False
-        if rest:
-            self._add(actor, handler, rest)
-            self._is_open = True
-
-    def warn(self, actor: bytes, handler: str, text: str) -> None:
-        """Add a warning, unless it is there already."""
-        line = PrintedLine(actor, handler, text, is_warning=True)
-        if line not in self._lines:
-            self._lines.append(line)
-            self._is_open = False
-
-    def lines(self) -> tuple[PrintedLine, ...]:
-        """Return the kept lines; the last one says if some are missing."""
-        if not self._is_cut:
-            return tuple(self._lines)
-        last = self._lines[-1]
-        words = f"(more is printed and not kept: {LINES_MAX} lines and {CHARACTERS_MAX:,} characters are the most)"
-        return (*self._lines, PrintedLine(last.actor, last.handler, words))
-
-    def _add(self, actor: bytes, handler: str, piece: str) -> None:
-        last = self._lines[-1] if self._is_open else None
-        if last is not None and (last.actor, last.handler) == (actor, handler):
-            self._lines[-1] = PrintedLine(actor, handler, last.text + piece)
-        elif len(self._lines) < LINES_MAX:
-            self._lines.append(PrintedLine(actor, handler, piece))
-        else:
-            self._is_cut = True
 
 
 class BlockContext(Struct, frozen=True):
@@ -160,9 +114,9 @@ class BlockSession(Struct):
 
     def kept(self, printing: Printing) -> tuple[PrintedLine, ...]:
         """Return what is kept of an execution's lines: all, unless the block has printed too much. Decision: D-89."""
+        if not printing.written:
+            return ()
         lines = printing.lines()
-        if not lines:
-            return lines
         self.printed_characters += sum(len(line.text) for line in lines)
         if self.printed_characters <= BLOCK_CHARACTERS_MAX:
             return lines
@@ -171,8 +125,7 @@ class BlockSession(Struct):
 
     def totals(self) -> SchedulerTotals:
         """Return the running totals over all timers, as they stand."""
-        octets = self.overlay.read(SCHEDULER_KEY)
-        return SchedulerTotals() if octets is None else decode_record(octets, SchedulerTotals)
+        return stored(self.overlay.read, SCHEDULER_KEY, SchedulerTotals) or SchedulerTotals()
 
     def count(self, path: str) -> int:
         """Count one more timer on its path, while the transaction lasts; return how many there were before."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from trailboss.fees import BasefeeRule, next_basefee
 from trailboss.governance.parameters import Read
 from trailboss.model.auction import AuctionState
-from trailboss.model.configs import LaneState, MarketKind, Record, amount_octets, amount_of, decode_record
+from trailboss.model.configs import LaneState, MarketKind, amount_octets, amount_of, stored
 from trailboss.model.globalbox import GlobalboxState
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError
@@ -65,12 +65,6 @@ def read_market(params: ChainParams, read: Read, height: int, cycle_basefee: Pri
     none = MarketTerms(timer_cycles_max=params.timers.lane_cycles_per_block, basefee=cycle_basefee)
     found = (reader(params, read, height, none) for reader in _READERS)
     return next((terms for terms in found if terms is not None), none)
-
-
-def stored(read: Read, key: bytes, kind: type[Record]) -> Record | None:
-    """Return the record under a key, or None."""
-    octets = read(key)
-    return None if octets is None else decode_record(octets, kind)
 
 
 def is_active(params: ChainParams, height: int) -> bool:

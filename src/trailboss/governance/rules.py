@@ -6,10 +6,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.fees import BasefeeRule, next_basefee
-from trailboss.governance.markets import MarketTerms, read_market, stored
+from trailboss.governance.markets import MarketTerms, read_market
 from trailboss.governance.parameters import Read, governed_params, next_change, system_slot_key
 from trailboss.model import configs
-from trailboss.model.configs import BasefeeConfig, LaneMultipliers, Record, TimerConfig, amount_octets, amount_of
+from trailboss.model.configs import (
+    BasefeeConfig,
+    LaneMultipliers,
+    Record,
+    TimerConfig,
+    amount_octets,
+    amount_of,
+    stored,
+)
 from trailboss.params import ChainParams, FeeParams
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U128_MAX, Cells, Cycles, Height, Price

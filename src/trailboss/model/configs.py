@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from trailboss.codec.canonical import pack
+from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Amount, Cells, Cycles
 
 AMOUNT_WIDTH: Final = 16
@@ -184,6 +185,20 @@ encode_record: Final[Callable[[msgspec.Struct], bytes]] = pack
 def decode_record(octets: bytes, kind: type[Record]) -> Record:
     """Return the record of a kind that bytes of this chain's own state hold."""
     return msgspec.msgpack.decode(octets, type=kind)
+
+
+def stored(read: Callable[[bytes], bytes | None], key: bytes, kind: type[Record]) -> Record | None:
+    """Return the record under a key, or None."""
+    octets = read(key)
+    return None if octets is None else decode_record(octets, kind)
+
+
+def held(read: Callable[[bytes], bytes | None], key: bytes, kind: type[Record], what: str) -> Record:
+    """Return a record that the state holds; `InvariantError` with its name if it does not."""
+    record = stored(read, key, kind)
+    if record is None:
+        raise InvariantError(f"the state holds no {what}")
+    return record
 
 
 def amount_octets(amount: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The text of what a program prints, built without running any of its code.
+"""What a program prints: its text, built without running any of its code, and the lines of it that are kept.
 
 Printing must neither cost nor change anything, so no ``__str__`` of a guest runs: its objects are shown by class and
 attributes. Decision: D-89.
@@ -12,8 +12,11 @@ from itertools import islice
 from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
 from typing import Any, Final, cast
 
-from trailboss.model.events import CHARACTERS_MAX
+from msgspec import Struct, field
 
+from trailboss.model.events import CHARACTERS_MAX, PrintedLine
+
+LINES_MAX: Final = 100  # printed lines of one execution that are kept
 DEPTH_MAX: Final = 8  # nested containers that are shown
 ITEMS_MAX: Final = 1_000  # items of one container that are shown
 _MORE: Final = "…"
@@ -137,3 +140,49 @@ def _attributes(value: object) -> dict[str, object]:
             attributes: dict[str, object] = found.__get__(value)
             return attributes
     return {}
+
+
+class Printing(Struct, eq=False):
+    """The printed lines of one execution, in order; kept beside receipts for people. Decision: D-89."""
+
+    written: list[PrintedLine] = field(default_factory=list)  # without the one that says what is missing
+    _is_open: bool = False
+    _room: int = CHARACTERS_MAX
+    _is_cut: bool = False
+
+    def write(self, actor: bytes, handler: str, text: str) -> None:
+        """Add printed text; a line continues until it ends, or another handler prints."""
+        kept = text[: self._room]
+        self._room -= len(kept)
+        self._is_cut = self._is_cut or len(kept) < len(text)
+        *ended, rest = kept.split("\n")
+        for piece in ended:
+            self._add(actor, handler, piece)
+            self._is_open = False
+        if rest:
+            self._add(actor, handler, rest)
+            self._is_open = True
+
+    def warn(self, actor: bytes, handler: str, text: str) -> None:
+        """Add a warning, unless it is there already."""
+        line = PrintedLine(actor, handler, text, is_warning=True)
+        if line not in self.written:
+            self.written.append(line)
+            self._is_open = False
+
+    def lines(self) -> tuple[PrintedLine, ...]:
+        """Return the kept lines; the last one says if some are missing."""
+        if not self._is_cut:
+            return tuple(self.written)
+        last = self.written[-1]
+        words = f"(more is printed and not kept: {LINES_MAX} lines and {CHARACTERS_MAX:,} characters are the most)"
+        return (*self.written, PrintedLine(last.actor, last.handler, words))
+
+    def _add(self, actor: bytes, handler: str, piece: str) -> None:
+        last = self.written[-1] if self._is_open else None
+        if last is not None and (last.actor, last.handler) == (actor, handler):
+            self.written[-1] = PrintedLine(actor, handler, last.text + piece)
+        elif len(self.written) < LINES_MAX:
+            self.written.append(PrintedLine(actor, handler, piece))
+        else:
+            self._is_cut = True

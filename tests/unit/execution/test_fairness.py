@@ -203,7 +203,7 @@ def test_window_that_lacks_a_record_stops_the_chain() -> None:
     window.block(5, {ALICE: 1})
     window.block(6, {ALICE: 1})
     window.overlay.delete(fires_key(0))
-    with pytest.raises(InvariantError, match=r"^the fairness window lacks its block record 0$"):
+    with pytest.raises(InvariantError, match=r"^the state holds no block record 0 of the fairness window$"):
         window.block(8)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from trailboss.execution.session import LINES_MAX, Printing
 from trailboss.model.events import CHARACTERS_MAX, PrintedLine
+from trailboss.vm.printed_lines import LINES_MAX, Printing
 
 MADE = """
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple

@@ -18,7 +18,7 @@ import msgspec
 from trailboss.execution.session import BlockSession, Fired, ReadableChain
 from trailboss.governance.parameters import Read
 from trailboss.model.auction import SCORE_UNIT, AuctionActor, AuctionEpoch, AuctionState
-from trailboss.model.configs import amount_octets, amount_of, decode_record, encode_record, is_outside
+from trailboss.model.configs import amount_octets, amount_of, encode_record, is_outside, stored
 from trailboss.params import AuctionParams
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address
@@ -41,14 +41,12 @@ def epoch_key(epoch: int) -> bytes:
 
 def find_actor(read: Read, actor: bytes) -> AuctionActor | None:
     """Return an actor's record; None if none of its timers has joined yet."""
-    octets = read(actor_key(actor))
-    return None if octets is None else decode_record(octets, AuctionActor)
+    return stored(read, actor_key(actor), AuctionActor)
 
 
 def read_epoch(read: Read, epoch: int) -> AuctionEpoch:
     """Return an epoch's sums; empty before its first actor and after its last."""
-    octets = read(epoch_key(epoch))
-    return AuctionEpoch() if octets is None else decode_record(octets, AuctionEpoch)
+    return stored(read, epoch_key(epoch), AuctionEpoch) or AuctionEpoch()
 
 
 def find_actors(chain: ReadableChain) -> Iterator[tuple[bytes, AuctionActor]]:

@@ -25,7 +25,7 @@ from trailboss.governance.rules import Rules
 from trailboss.mechanisms.base import Decision, Rest
 from trailboss.mechanisms.context import GlobalboxMarket
 from trailboss.model.blocks import ReceiptRecord
-from trailboss.model.configs import amount_octets, amount_of, decode_record, encode_record
+from trailboss.model.configs import amount_octets, amount_of, encode_record, stored
 from trailboss.model.events import TIMER_FIRE_RECEIPT, TIMER_MATERIALIZED, TIMER_QUEUED, EventRecord
 from trailboss.model.globalbox import (
     CarriedHit,
@@ -317,8 +317,7 @@ def clock_at(state: GlobalboxState, height: int, weight: int) -> int:
 
 def read_carried(read: Read) -> tuple[CarriedHit, ...]:
     """Return the keys that also count as modified in the next block, ascending."""
-    octets = read(CARRIED_HITS_KEY)
-    return () if octets is None else decode_record(octets, CarriedHits).hits
+    return (stored(read, CARRIED_HITS_KEY, CarriedHits) or CarriedHits()).hits
 
 
 def _changed_keys(session: BlockSession, mark: int) -> list[bytes]:

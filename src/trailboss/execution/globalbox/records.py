@@ -14,7 +14,7 @@ from trailboss.execution.timers import load_timer
 from trailboss.governance.markets import GLOBALBOX_KEY, MarketTerms
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import Rules
-from trailboss.model.configs import SchedulerTotals, amount_of, decode_record, encode_record
+from trailboss.model.configs import SchedulerTotals, amount_of, decode_record, encode_record, held
 from trailboss.model.globalbox import EndedTimer, GlobalboxState, MailboxEntry, TimerStatus, decode_entry
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer, TimerEnd, terms_of
@@ -40,10 +40,7 @@ ENDED_COLLECTED_MIN: Final = 16
 
 def read_globalbox(read: Read) -> GlobalboxState:
     """Return the running numbers; `InvariantError` if there are none, which a chain has from genesis on."""
-    octets = read(GLOBALBOX_KEY)
-    if octets is None:
-        raise InvariantError("the state holds no record of Globalbox")
-    return decode_record(octets, GlobalboxState)
+    return held(read, GLOBALBOX_KEY, GlobalboxState, "record of Globalbox")
 
 
 def write_globalbox(session: BlockSession, state: GlobalboxState) -> None:
@@ -117,10 +114,7 @@ def find_ended(read: Read, timer_id: bytes) -> EndedTimer | None:
 
 def read_ended(read: Read, number: int) -> EndedTimer:
     """Return the ended timer of that number, which the state holds."""
-    octets = read(ended_key(number))
-    if octets is None:
-        raise InvariantError(f"the state holds no ended timer {number}")
-    return decode_record(octets, EndedTimer)
+    return held(read, ended_key(number), EndedTimer, f"ended timer {number}")
 
 
 def leave_globalbox(session: BlockSession, timer: Timer, end: TimerEnd) -> None:

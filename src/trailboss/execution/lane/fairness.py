@@ -13,7 +13,7 @@ from trailboss.execution.session import BlockSession, ReadableChain
 from trailboss.governance.markets import FAIRNESS_KEY
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import Rules
-from trailboss.model.configs import BlockFires, FairnessTotals, decode_record, encode_record
+from trailboss.model.configs import BlockFires, FairnessTotals, encode_record, held, stored
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address
 from trailboss.state.keys import config_key
@@ -28,16 +28,12 @@ def fires_key(number: int) -> bytes:
 
 def read_totals(read: Read) -> FairnessTotals:
     """Return the window's sums as the state has them."""
-    octets = read(FAIRNESS_KEY)
-    return FairnessTotals() if octets is None else decode_record(octets, FairnessTotals)
+    return stored(read, FAIRNESS_KEY, FairnessTotals) or FairnessTotals()
 
 
 def read_fires(read: Read, number: int) -> BlockFires:
     """Return the window's block record of that number, which the state holds."""
-    octets = read(fires_key(number))
-    if octets is None:
-        raise InvariantError(f"the fairness window lacks its block record {number}")
-    return decode_record(octets, BlockFires)
+    return held(read, fires_key(number), BlockFires, f"block record {number} of the fairness window")
 
 
 def leave_window(session: BlockSession) -> FairnessTotals:

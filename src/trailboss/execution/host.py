@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import domain_digest
 from trailboss.execution import timers
 from trailboss.execution.checks import check_agent, check_entitled, check_size, gas_limit_bounds, invalid, no_actor
@@ -12,8 +13,7 @@ from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
 from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model import calls
-from trailboss.model.effects import AgentSet, EventEmitted
-from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
+from trailboss.model.events import AGENT_SET, PROTOCOL_TOPICS, EventRecord
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
@@ -118,7 +118,8 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         account = ledger.account(self.frame.actor)
         account.agent = b"" if agent is None else agent
         ledger.put(self.frame.actor, account)
-        self.scope.effects.append(AgentSet(self.frame.actor, account.agent))
+        data = encode_canonical({"agent": account.agent})
+        self.scope.effects.append(EventRecord(AGENT_SET, self.frame.actor, data))
 
     def timer_lane(self) -> Mapping[str, object]:
         """Return the timer lane's prices and limits in this block. Spec: CIP-1v3 §7.2, CIP-1v3 §7.3."""
@@ -155,7 +156,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         # CHARGE
         self.meter.charge_cells(len(topic) + len(octets))
         # RUN
-        self.scope.effects.append(EventEmitted(EventRecord(name, self.frame.actor, octets)))
+        self.scope.effects.append(EventRecord(name, self.frame.actor, octets))
         self.scope.emitted += 1
         return self.scope.emitted
 

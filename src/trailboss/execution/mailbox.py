@@ -29,8 +29,8 @@ from trailboss.model.configs import (
     held,
     stored,
 )
-from trailboss.model.effects import CallDeferred, MessageSent
-from trailboss.model.events import DEFERRED_DROPPED, MESSAGE_DROPPED, EventRecord
+from trailboss.model.effects import CallDeferred
+from trailboss.model.events import DEFERRED_DROPPED, MESSAGE_DROPPED, MESSAGE_SENT, EventRecord
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_HASH, Address, system_address
 from trailboss.primitives.units import Amount, Cells, Cycles, Price
@@ -82,7 +82,8 @@ def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, met
     meter.charge_cells(len(payload))
     # RUN
     _append(session, MESSAGES, target, Message(sender, target, payload, session.context.height))
-    scope.effects.append(MessageSent(sender, target, payload))
+    facts = {"target": target, "size": len(payload)}
+    scope.effects.append(EventRecord(MESSAGE_SENT, sender, encode_canonical(facts)))
 
 
 def defer_call(scope: Scope, actor: bytes, handler: str, payload: bytes, meter: Meter) -> None:

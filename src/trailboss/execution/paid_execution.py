@@ -148,37 +148,14 @@ def commit_effect(session: BlockSession, effect: effects.Effect) -> EventRecord:
             session.follower.replace(timer)
             facts = {"payload_size": len(timer.payload), "gas_limit": timer.gas_limit, "bid": bid}
             return timer_event(topics.TIMER_UPDATED, timer, facts)
-        case effects.TimerPriorityClamped(timer, stated, clamped):
-            return timer_event(topics.TIMER_PRIORITY_CLAMPED, timer, {"stated": stated, "clamped": clamped})
-        case effects.TimerArgumentDeprecated(timer, argument):
-            return EventRecord(
-                topics.TIMER_ARGUMENT_DEPRECATED, timer.actor, encode_canonical({"argument": argument}), timer.timer_id
-            )
-        case effects.AgentSet(actor, agent):
-            return EventRecord(topics.AGENT_SET, actor, encode_canonical({"agent": agent}))
-        case effects.EventEmitted(event):
-            return event
+        case effects.CallDeferred(actor, handler, size):
+            return EventRecord(topics.DEFERRED_CREATED, actor, encode_canonical({"handler": handler, "size": size}))
         case _:
-            return _put_in_line(effect)
-
-
-def _put_in_line(effect: effects.MessageSent | effects.CallDeferred) -> EventRecord:
-    if isinstance(effect, effects.MessageSent):
-        facts: dict[str, object] = {"target": effect.target, "size": len(effect.payload)}
-        return EventRecord(topics.MESSAGE_SENT, effect.sender, encode_canonical(facts))
-    facts = {"handler": effect.handler, "size": effect.size}
-    return EventRecord(topics.DEFERRED_CREATED, effect.actor, encode_canonical(facts))
+            return effect
 
 
 def _scheduled_facts(timer: Timer, more: Mapping[str, object]) -> bytes:
-    facts = {
-        "timer_id": timer.timer_id,
-        "height": timer.height,
-        "handler": timer.handler,
-        "fee_payer": timer.fee_payer,
-        "gas_limit": timer.gas_limit,
-        "expires_at": timer.expires_at,
-    }
+    facts = {name: getattr(timer, name) for name in _SCHEDULED}
     if timer.own_agent:
         return _encode_asking(**facts, gba=timer.own_agent)
     if more:

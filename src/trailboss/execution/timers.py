@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.checks import (
     check_agent,
     check_fee_payer,
@@ -21,11 +22,12 @@ from trailboss.execution.checks import (
     check_timer_id,
     out_of_range,
 )
-from trailboss.execution.session import BlockSession, Scope
+from trailboss.execution.session import BlockSession, Scope, timer_event
 from trailboss.mechanisms.base import Decision
 from trailboss.metering.meter import Meter
 from trailboss.model import effects
 from trailboss.model.envelopes import route_payload
+from trailboss.model.events import TIMER_ARGUMENT_DEPRECATED, TIMER_PRIORITY_CLAMPED, EventRecord
 from trailboss.model.terms import Terms
 from trailboss.model.timers import (
     NO_FEES,
@@ -88,9 +90,11 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
         fees=fees,
     )
     if request.has_bid:
-        scope.effects.append(effects.TimerArgumentDeprecated(timer, WITHDRAWN))
+        data = encode_canonical({"argument": WITHDRAWN})
+        scope.effects.append(EventRecord(TIMER_ARGUMENT_DEPRECATED, actor, data, timer.timer_id))
     if clamped is not None:
-        scope.effects.append(effects.TimerPriorityClamped(timer, *clamped))
+        facts = {"stated": clamped[0], "clamped": clamped[1]}
+        scope.effects.append(timer_event(TIMER_PRIORITY_CLAMPED, timer, facts))
     return timer.timer_id
 
 

@@ -54,20 +54,6 @@ class TimerUpdated(Struct, frozen=True):
     bid: bytes
 
 
-class EventEmitted(Struct, frozen=True):
-    """An event of the actor's own."""
-
-    event: EventRecord
-
-
-class MessageSent(Struct, frozen=True):
-    """A message to another actor, delivered at the end of the block. Decision: D-42."""
-
-    sender: bytes
-    target: bytes
-    payload: bytes
-
-
 class CallDeferred(Struct, frozen=True):
     """A deferred transaction of an actor to itself, run at the end of the next block. Decision: D-88."""
 
@@ -77,34 +63,9 @@ class CallDeferred(Struct, frozen=True):
     number: int  # its place in the queue
 
 
-class TimerPriorityClamped(Struct, frozen=True):
-    """A priority, base units per cycle, above the fee cap less the lane basefee was lowered. Spec: CIP-1v3 §6.
-
-    ``timer`` is already scheduled with the lower one.
-    """
-
-    timer: Timer
-    stated: int
-    clamped: int
-
-
-class TimerArgumentDeprecated(Struct, frozen=True):
-    """A timer was scheduled with a withdrawn argument, which is still ignored. Spec: CIP-1v3 §6."""
-
-    timer: Timer
-    argument: str
-
-
-class AgentSet(Struct, frozen=True):
-    """An actor chose its gas bidding agent, 20 bytes, or none, empty. Decision: D-17."""
-
-    actor: bytes
-    agent: bytes
-
-
 # fmt: off
-Effect = (  # anything that a frame asks for
-    TimerScheduled | TimerCancelled | ReservedTimerCancelled | TimerExtended | TimerMoved | TimerUpdated | EventEmitted
-    | MessageSent | CallDeferred | TimerPriorityClamped | TimerArgumentDeprecated | AgentSet
+Effect = (  # anything that a frame asks for; much of it becomes an event and nothing else
+    TimerScheduled | TimerCancelled | ReservedTimerCancelled | TimerExtended | TimerMoved | TimerUpdated | CallDeferred
+    | EventRecord
 )
 # fmt: on

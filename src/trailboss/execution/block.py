@@ -129,8 +129,8 @@ def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
     if session.reservations:
         raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")
     rules, overlay = session.context.rules, session.overlay
-    if session.ends:
-        session.write_ends()
+    for end, count in session.ends.items():
+        session.count(end.value, count)
     close_market()
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):

@@ -45,20 +45,14 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> Callable[[], 
     opened = session.hooks.open(session)
     context = _selection_context(session, opened.market)
     selection = mechanism.select(_due_timers(session, mechanism.policy), context)
-    if mechanism.policy.charging is Charging.ALL_FIRST:
-        decisions = list(selection)
+    all_first = mechanism.policy.charging is Charging.ALL_FIRST
+    # In turn, each decision is asked for only when those before it have been carried out.
+    for decisions in [list(selection)] if all_first else ([decision] for decision in selection):
         # CHARGE
         for decision in decisions:
             _apply(session, decision, recorder)
         # RUN, SETTLE
         for decision in decisions:
-            _fire(session, decision, recorder)
-    else:
-        # Each decision is asked for only when those before it have been carried out.
-        for decision in selection:
-            # CHARGE
-            _apply(session, decision, recorder)
-            # RUN, SETTLE
             _fire(session, decision, recorder)
     rest = selection.rest()
     session.decisions = recorder.record(mechanism, context, rest, opened.collected)
@@ -108,10 +102,7 @@ def _apply(session: BlockSession, decision: Decision, recorder: Recorder) -> Non
     timer = decision.timer
     match decision.verdict:
         case Verdict.FIRE:
-            cells_limit = session.hooks.take(session, decision)
-            session.reservations[timer.timer_id] = Reservation(
-                timer, decision.max_cost, decision.prices, decision.gas_limit, decision.agent_cycles, cells_limit
-            )
+            session.reservations[timer.timer_id] = Reservation(decision, session.hooks.take(session, decision))
         case Verdict.EXPIRE:
             facts = {"expires_at": timer.expires_at, "current_height": session.context.height}
             end_timer(session, timer, TimerEnd.EXPIRED, TIMER_EXPIRED, facts)
@@ -142,27 +133,25 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
     reservation = session.reservations.pop(decision.timer.timer_id, None)
     if reservation is None:
         return
-    timer = reservation.timer
+    timer, prices = decision.timer, decision.prices
     envelope = Envelope(
         origin=Origin.TIMER,
         sender=timer.actor,
         signer=timer.actor,
         payer=timer.fee_payer,
-        cycles_limit=reservation.gas_limit,
+        cycles_limit=decision.gas_limit,
         cells_limit=reservation.cells_limit,
-        intrinsic_cycles=reservation.used_cycles,
-        prices=reservation.prices,
+        intrinsic_cycles=decision.agent_cycles,
+        prices=prices,
         timer_id=timer.timer_id,
         actor=timer.target,
         facts=partial(session.hooks.fire_facts, decision),
     )
     if decision.fee_source is FeeSource.FALLBACK and asks_agent(timer.fees):
         emit_fallback(session, timer, BUDGET_SPENT)
-
     body = handler_body(timer.target, timer.handler, timer.payload, timer.actor)
     # RUN, SETTLE
-    receipt = run_envelope(session, envelope, reservation.amount, body)
-    prices = reservation.prices
+    receipt = run_envelope(session, envelope, decision.max_cost, body)
     burned = receipt.cycles_used * prices.lane_basefee
     session.timer_cycles_used += receipt.cycles_used
     session.timer_cells_used += receipt.cells_used

@@ -131,8 +131,9 @@ def commit_effect(session: BlockSession, effect: effects.Effect) -> EventRecord:
             reservation = session.reservations.pop(timer.timer_id, None)
             if reservation is None:
                 raise InvariantError(f"timer {timer.timer_id.hex()} was cancelled twice, or after it ran")
-            session.ledger.credit(timer.fee_payer, reservation.amount)
-            return _cancelled(session, timer, reservation.amount, by_governance=by_governance)
+            amount = reservation.decision.max_cost
+            session.ledger.credit(timer.fee_payer, amount)
+            return _cancelled(session, timer, amount, by_governance=by_governance)
         case effects.TimerExtended(timer, by_governance):
             session.queue.extend(timer.timer_id, timer.expires_at)
             session.follower.replace(timer)

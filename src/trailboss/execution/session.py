@@ -25,7 +25,7 @@ from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.timers import Timer, TimerEnd, TimerRequest
 from trailboss.params import ChainParams
 from trailboss.primitives.octets import ZERO_HASH
-from trailboss.primitives.units import U64_MAX, Amount, Cells, Cycles, Height, Price
+from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import ReadableStore
 from trailboss.timer_queue.queue import TimerQueue
@@ -55,11 +55,7 @@ class BlockContext(Struct, frozen=True):
 class Reservation(msgspec.Struct, frozen=True, gc=False):
     """A due timer that has been removed and pre-charged, and waits for its turn in this block."""
 
-    timer: Timer
-    amount: Amount  # base units taken from its fee payer, at these prices
-    prices: Prices
-    gas_limit: Cycles  # cycles the fire may use
-    used_cycles: Cycles  # cycles that count as used before it runs: those of its agent
+    decision: Decision  # what its fee payer is charged, at what prices, for how many cycles
     cells_limit: Cells  # cells the fire may use
 
 
@@ -127,11 +123,11 @@ class BlockSession(Struct):
         """Return the running totals over all timers, as they stand."""
         return stored(self.overlay.read, SCHEDULER_KEY, SchedulerTotals) or SchedulerTotals()
 
-    def count(self, path: str) -> int:
-        """Count one more timer on its path, while the transaction lasts; return how many there were before."""
+    def count(self, path: str, more: int = 1) -> int:
+        """Count more timers on their path, while the transaction lasts; return how many there were before."""
         totals = self.totals()
         before: int = getattr(totals, path)
-        setattr(totals, path, before + 1)
+        setattr(totals, path, before + more)
         self.overlay.write(SCHEDULER_KEY, encode_record(totals))
         return before
 
@@ -148,13 +144,6 @@ class BlockSession(Struct):
         self.queue.cancel(timer.timer_id)
         self.follower.leave(timer.timer_id)
         self.departed.append(timer)
-
-    def write_ends(self) -> None:
-        """Write what `count_end` has counted to the totals."""
-        totals = self.totals()
-        for end, count in self.ends.items():
-            setattr(totals, end.value, getattr(totals, end.value) + count)
-        self.overlay.write(SCHEDULER_KEY, encode_record(totals))
 
 
 FREE: Final = Prices(Price(0), Price(0))  # Prices of an execution that costs nothing.

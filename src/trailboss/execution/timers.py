@@ -188,20 +188,20 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
     reservation = session.reservations.get(identity)
     cancelled = transient_key(CANCELLED, identity)
     if reservation is not None and session.overlay.read(cancelled) is None:
-        check_owner(reservation.timer, actor)
+        timer = reservation.decision.timer
+        check_owner(timer, actor)
         # RUN
         session.overlay.write(cancelled, b"\x01")
         session.count("cancelled")
-        scope.effects.append(effects.ReservedTimerCancelled(reservation.timer, by_governance))
+        scope.effects.append(effects.ReservedTimerCancelled(timer, by_governance))
         return
-    timer = find_timer(session, identity)
-    if timer is None:
+    found = find_timer(session, identity)
+    if found is None:
         return
-    check_owner(timer, actor)
-    if not session.hooks.is_cancellable(timer):
-        return
-    # RUN
-    withdraw_timer(scope, timer, by_governance=by_governance)
+    check_owner(found, actor)
+    if session.hooks.is_cancellable(found):
+        # RUN
+        withdraw_timer(scope, found, by_governance=by_governance)
 
 
 def withdraw_timer(scope: Scope, timer: Timer, *, by_governance: bool = False) -> None:

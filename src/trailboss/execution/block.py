@@ -21,7 +21,7 @@ from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.development import check_sender
 from trailboss.execution.instructions import execute_instruction, intrinsic_costs
 from trailboss.execution.ledger import Ledger, read_economy
-from trailboss.execution.mailbox import charge_delivery, nothing_waits, take_deferred, take_messages
+from trailboss.execution.mailbox import charge_delivery, nothing_waits, take_waiting
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import handler_body, run_envelope
 from trailboss.execution.session import BlockContext, BlockSession, Envelope
@@ -30,7 +30,7 @@ from trailboss.fees import Prices, max_cost
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, ReceiptRecord, header_hash, receipts_root
-from trailboss.model.configs import Basefees, DeferredCall, Economy, Message, amount_octets, amount_of, encode_record
+from trailboss.model.configs import Basefees, Economy, amount_octets, amount_of, encode_record
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.transactions import UNSIGNED, ExecuteActor, Transaction, transaction_hash
@@ -115,12 +115,11 @@ def _apply_transactions(
 
 def _deliver_messages(session: BlockSession) -> None:
     """Run deferred transactions, and then messages, after the timers. Spec: CIP-5 §5.1. Decision: D-42, D-88."""
-    waiting: list[DeferredCall | Message] = [*take_deferred(session), *take_messages(session)]
-    for each in waiting:
-        delivery = charge_delivery(session, each)
-        if delivery is not None:
-            envelope, reserved, handler, payload = delivery
-            body = handler_body(envelope.actor, handler, payload, envelope.sender)
+    for waiting in take_waiting(session):
+        charged = charge_delivery(session, waiting)
+        if charged is not None:
+            envelope, reserved, handler = charged
+            body = handler_body(envelope.actor, handler, waiting.payload, envelope.sender)
             session.receipts.append(run_envelope(session, envelope, reserved, body))
 
 

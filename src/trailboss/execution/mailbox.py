@@ -11,7 +11,7 @@ import msgspec
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.checks import check_size, invalid
-from trailboss.execution.session import BlockSession, Envelope, Scope
+from trailboss.execution.session import BlockSession, Envelope, Scope, change_count, read_count
 from trailboss.fees import Prices, max_cost
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import DEFERRED_KEY, MAILBOX_KEY
@@ -37,30 +37,24 @@ from trailboss.primitives.units import Amount, Cells, Cycles, Price
 from trailboss.state.keys import config_key, deferred_key, mailbox_key
 
 MESSAGE_HANDLER: Final = "handle_message"
-COUNT_WIDTH: Final = 4
 JOB_DISPATCHER: Final = system_address(2)  # Whom the SDK sends runner jobs. Source: cowboy-facts §6.
 
 
 class Line(NamedTuple):
-    """A line in the state, first in, first out: name, key of its ends, key of entry n, name of its counts."""
+    """A line in the state, first in, first out."""
 
-    what: str
-    ends: bytes
-    entry: Callable[[int], bytes]
-    waiting: bytes
+    what: str  # its name in messages
+    ends: bytes  # state key of its ends
+    entry: Callable[[int], bytes]  # number of an entry to its state key
+    prefix: bytes  # of the names of its counts, one for each actor
+
+    def waiting(self, actor: bytes) -> bytes:
+        """Return the state key of how many entries wait for an actor."""
+        return config_key(self.prefix + actor)
 
 
 MESSAGES: Final = Line("messages", MAILBOX_KEY, mailbox_key, b"mailbox:")
 DEFERRED: Final = Line("deferred transactions", DEFERRED_KEY, deferred_key, b"deferred:")
-
-
-class MailboxDelivery(NamedTuple):
-    """Something that waited and is paid for: limits and payer, what was taken, and what is to run."""
-
-    envelope: Envelope
-    reserved: Amount
-    handler: str
-    payload: bytes
 
 
 def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, meter: Meter) -> None:
@@ -138,15 +132,11 @@ def keep_gas(scope: Scope, cycles: Cycles, cells: Cells) -> None:
         scope.session.overlay.write(_pool_key(created[0]), encode_record(pool))
 
 
-def take_deferred(session: BlockSession) -> list[DeferredCall]:
-    """Remove and return the deferred transactions that this block runs, oldest first: those of earlier blocks."""
+def take_waiting(session: BlockSession) -> list[DeferredCall | Message]:
+    """Remove and return what this block runs: deferred transactions of earlier blocks, then messages, oldest first."""
     now = session.context.height
-    return _take(session, DEFERRED, DeferredCall, lambda call: call.actor, lambda call: call.created_at < now)
-
-
-def take_messages(session: BlockSession) -> list[Message]:
-    """Remove and return the messages that this block delivers, oldest first; later ones wait for the next block."""
-    return _take(session, MESSAGES, Message, lambda message: message.target, lambda _: True)
+    calls = _take(session, DEFERRED, DeferredCall, lambda call: call.actor, lambda call: call.created_at < now)
+    return [*calls, *_take(session, MESSAGES, Message, lambda message: message.target, lambda _: True)]
 
 
 def _job_words(payload: bytes) -> str:
@@ -159,10 +149,13 @@ def _job_words(payload: bytes) -> str:
     return f"a runner job ({kind:.64})" if isinstance(kind, str) else "a runner job"
 
 
-def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> MailboxDelivery | None:
-    """Take the cost of what waited from its payer and return what is to run, or drop it with an event.
+def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> tuple[Envelope, Amount, str] | None:
+    """Take the cost of what waited from its payer, or drop it with an event.
 
     Decision: D-42 (the sending actor pays; consent is in the sending), D-88 (a pool's payer pays, at its prices)
+
+    Returns:
+        Limits and payer, the base units taken, and the handler that is to run; None if it is dropped.
     """
     limits = session.context.rules.params.limits
     if isinstance(waiting, Message):
@@ -176,7 +169,8 @@ def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> M
         actor, sender, payer, pool = waiting.actor, waiting.actor, found.payer, waiting.pool
         handler, origin_hash = waiting.handler, waiting.origin_hash
         cycles, cells = min(limits.message_cycles, Cycles(found.cycles)), min(limits.message_cells, Cells(found.cells))
-        prices = _prices(found)
+        octets = (found.cycle_basefee, found.cell_basefee, found.cycle_tip, found.cell_tip)
+        prices = Prices(*(Price(amount_of(each)) for each in octets))
         facts = {"handler": handler, "payer": payer}
     # CHECK
     cost = max_cost(cycles, cells, prices)
@@ -202,7 +196,7 @@ def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> M
         actor=actor,
         pool=pool,
     )
-    return MailboxDelivery(envelope, cost, handler, waiting.payload)
+    return envelope, cost, handler
 
 
 def nothing_waits(read: Read) -> bool:
@@ -220,7 +214,8 @@ def _check_payload(session: BlockSession, what: str, payload: bytes) -> None:
 
 
 def _check_waiting(session: BlockSession, line: Line, actor: bytes) -> None:
-    waiting, limit = _waiting(session, line, actor), session.context.rules.params.limits.messages_pending_max
+    waiting = read_count(session.overlay.read, line.waiting(actor))
+    limit = session.context.rules.params.limits.messages_pending_max
     if waiting >= limit:
         what = f"{waiting} {line.what} wait for {Address(actor)} and the limit is {limit}"
         raise Rejection(RejectionReason.MAILBOX_FULL, what, target=str(Address(actor)), limit=limit)
@@ -230,7 +225,7 @@ def _append(session: BlockSession, line: Line, actor: bytes, record: msgspec.Str
     ends = _ends(session.overlay.read, line)
     session.overlay.write(line.entry(ends.next), encode_record(record))
     session.overlay.write(line.ends, encode_record(MailboxEnds(ends.first, ends.next + 1)))
-    _count(session, line, actor, 1)
+    change_count(session, line.waiting(actor), 1)
 
 
 def _take(
@@ -249,7 +244,7 @@ def _take(
         if not is_due(record):
             break
         session.overlay.delete(line.entry(number))
-        _count(session, line, owner_of(record), -1)
+        change_count(session, line.waiting(owner_of(record)), -1)
         taken.append(record)
     if taken:
         session.overlay.write(line.ends, encode_record(MailboxEnds(ends.first + len(taken), ends.next)))
@@ -258,18 +253,6 @@ def _take(
 
 def _ends(read: Read, line: Line) -> MailboxEnds:
     return stored(read, line.ends, MailboxEnds) or MailboxEnds()
-
-
-def _waiting(session: BlockSession, line: Line, actor: bytes) -> int:
-    return int.from_bytes(session.overlay.read(config_key(line.waiting + actor)) or b"", "big")
-
-
-def _count(session: BlockSession, line: Line, actor: bytes, change: int) -> None:
-    count = _waiting(session, line, actor) + change
-    if count:
-        session.overlay.write(config_key(line.waiting + actor), count.to_bytes(COUNT_WIDTH, "big"))
-    else:
-        session.overlay.delete(config_key(line.waiting + actor))
 
 
 # Gas pools
@@ -286,11 +269,6 @@ def _pool_key(number: int) -> bytes:
 
 def _pool(session: BlockSession, number: int) -> GasPool:
     return held(session.overlay.read, _pool_key(number), GasPool, f"gas pool {number} of deferred transactions")
-
-
-def _prices(pool: GasPool) -> Prices:
-    octets = (pool.cycle_basefee, pool.cell_basefee, pool.cycle_tip, pool.cell_tip)
-    return Prices(*(Price(amount_of(each)) for each in octets))
 
 
 def _draw(session: BlockSession, number: int, cycles: Cycles, cells: Cells, *, more: int = 0) -> None:

@@ -24,6 +24,7 @@ from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.timers import Timer, TimerEnd, TimerRequest
 from trailboss.params import ChainParams
+from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price
 from trailboss.state.overlay import Overlay
@@ -32,6 +33,7 @@ from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine
 from trailboss.vm.printed_lines import Printing
 
+COUNT_WIDTH: Final = 4  # bytes of a count in the state
 BLOCK_CHARACTERS_MAX: Final = 131_072  # printed characters of one block that are kept
 
 
@@ -167,6 +169,22 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     actor: bytes = b""  # the actor that is called, or empty
     facts: Callable[[], Mapping[str, object]] = dict  # returns what ``context()`` shows in addition, as new values
     pool: int | None = None  # number of the gas pool that it draws on; None for one of its own. Decision: D-88.
+
+
+def read_count(read: Read, key: bytes) -> int:
+    """Return a count that the state holds under a key, or 0."""
+    return int.from_bytes(read(key) or b"", "big")
+
+
+def change_count(session: BlockSession, key: bytes, change: int) -> None:
+    """Change a count by so much; at 0 it is not held. `InvariantError` if it falls below 0."""
+    count = read_count(session.overlay.read, key) + change
+    if count < 0:
+        raise InvariantError(f"count {key.hex()} of the state falls to {count}")
+    if count:
+        session.overlay.write(key, count.to_bytes(COUNT_WIDTH, "big"))
+    else:
+        session.overlay.delete(key)
 
 
 def timer_event(name: str, timer: Timer, facts: Mapping[str, object], emitter: bytes | None = None) -> EventRecord:

@@ -16,7 +16,6 @@ from trailboss.execution.globalbox.market import clock_at, enqueue_fire, escrow_
 from trailboss.execution.globalbox.records import (
     check_globalbox,
     collect_ended,
-    count_target,
     find_ended,
     first_to_collect,
     leave_globalbox,
@@ -29,7 +28,7 @@ from trailboss.execution.globalbox.records import (
 )
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
-from trailboss.execution.session import timer_event
+from trailboss.execution.session import change_count, timer_event
 from trailboss.execution.timers import find_record, write_timer
 from trailboss.fees import Prices
 from trailboss.governance.markets import GLOBALBOX_KEY
@@ -126,7 +125,7 @@ class Box(Follower):
         account = self.ledger.account(timer.actor)
         account.timer_count += 1
         self.ledger.put(timer.actor, account)
-        count_target(self.session, TARGET, 1)
+        change_count(self.session, target_key(TARGET), 1)
         return timer
 
     def state(self) -> GlobalboxState:
@@ -231,7 +230,7 @@ def test_leaving_takes_the_queued_fire_along_and_remembers_how() -> None:
         ended = find_ended(box.overlay.read, timer.timer_id)
         assert ended is not None
         assert (ended.status, box.state().queued, box.state().next_ended) == (status, 0, number + 1)
-    for timer, what in ((make_timer(7), "counts none"), (replace(make_timer(8), terms=None), "has no GlobalboxTerms")):
+    for timer, what in ((make_timer(7), "falls to -1"), (replace(make_timer(8), terms=None), "has no GlobalboxTerms")):
         write_timer(box.session, timer)
         with pytest.raises(InvariantError, match=what):
             leave_globalbox(box.session, timer, TimerEnd.EXPIRED)

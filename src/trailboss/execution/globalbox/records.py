@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from trailboss.execution.session import BlockSession, ReadableChain
+from trailboss.execution.session import BlockSession, ReadableChain, change_count, read_count
 from trailboss.execution.timers import load_timer
 from trailboss.governance.markets import GLOBALBOX_KEY, MarketTerms
 from trailboss.governance.parameters import Read
@@ -32,7 +32,6 @@ from trailboss.state.keys import (
 )
 from trailboss.state.store import ReadableStore
 
-COUNT_WIDTH: Final = 4
 NUMBER_WIDTH: Final = 8
 ENDED_COLLECTED_MIN: Final = 16
 """Ended timers that a block may collect whatever its clean-up budget has left. Decision: D-64."""
@@ -84,18 +83,7 @@ def target_key(target: bytes) -> bytes:
 
 def timers_of_target(read: Read, target: bytes) -> int:
     """Return how many live timers call an actor."""
-    return int.from_bytes(read(target_key(target)) or b"", "big")
-
-
-def count_target(session: BlockSession, target: bytes, change: int) -> None:
-    """Change that count; at 0 it is not held. `InvariantError` if it falls below 0."""
-    count = timers_of_target(session.overlay.read, target) + change
-    if count < 0:
-        raise InvariantError(f"a timer of target {Address(target)} leaves, and the state counts none")
-    if count:
-        session.overlay.write(target_key(target), count.to_bytes(COUNT_WIDTH, "big"))
-    else:
-        session.overlay.delete(target_key(target))
+    return read_count(read, target_key(target))
 
 
 # Timers that have ended
@@ -124,7 +112,7 @@ def leave_globalbox(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
     """
     timer = load_timer(session, timer.height, timer.timer_id)
     terms = terms_of(timer, GlobalboxTerms)
-    count_target(session, terms.target, -1)
+    change_count(session, target_key(terms.target), -1)
     state = read_globalbox(session.overlay.read)
     ended = EndedTimer(
         timer_id=timer.timer_id,

@@ -5,8 +5,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.crypto.digest import keccak256
-from trailboss.execution.globalbox.records import count_target, find_ended, is_executing, timers_of_target
-from trailboss.execution.session import Scope
+from trailboss.execution.globalbox.records import find_ended, is_executing, target_key, timers_of_target
+from trailboss.execution.session import Scope, change_count
 from trailboss.execution.timers import accept_timer, find_timer, withdraw_timer, write_timer
 from trailboss.governance.rules import Rules
 from trailboss.metering.meter import Meter
@@ -45,7 +45,7 @@ def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Mete
     indexed = sum(map(len, keys)) + len(request.client_nonce)
     meter.charge_cells(len(request.payload) + indexed + rules.params.costs.timer_index_cells * (1 + len(keys)))
     # RUN
-    count_target(scope.session, request.target, 1)
+    change_count(scope.session, target_key(request.target), 1)
     terms = GlobalboxTerms(
         kind=Trigger.STATE_WATCH if request.due_height is None else Trigger.HEIGHT,
         target=request.target,

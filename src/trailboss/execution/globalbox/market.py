@@ -122,9 +122,21 @@ def take_entry(session: BlockSession, entry: MailboxEntry) -> None:
 
     Spec: CIP-5old §10. Decision: D-31, D-63
     """
-    timer = _take(session, entry)
+    # CHECK
+    first = read_globalbox(session.overlay.read).first
+    if entry.deliver_seq != first:
+        raise InvariantError(f"fire {entry.deliver_seq} is taken out of a mailbox that begins with {first}")
+    # RUN
+    session.overlay.delete(fire_key(first))
+    change_globalbox(session, first=1)
     session.ledger.debit(escrow_address(session), amount_of(entry.reserved))
-    if timer is not None and entry.is_last:
+    timer = find_record(session, entry.timer.height, entry.timer.timer_id)
+    # A client nonce may have named a new timer since.
+    if timer is None or timer.sequence != entry.timer.sequence:
+        return
+    terms = terms_of(timer, GlobalboxTerms)
+    timer = _rewrite(session, timer, terms, in_mailbox=terms.in_mailbox - 1)
+    if entry.is_last:
         remove_timer(session, timer, TimerEnd.FIRED)
         session.take_out(timer)
 
@@ -206,23 +218,6 @@ def _delivered(timer: Timer, terms: GlobalboxTerms, fire: QueuedFire) -> Timer:
         gas_limit=fire.gas_limit,
         terms=replace(terms, bid=fire.bid, fire=None),
     )
-
-
-def _take(session: BlockSession, entry: MailboxEntry) -> Timer | None:
-    """Take the mailbox's first entry out; return its timer's record, if that is still there."""
-    # CHECK
-    first = read_globalbox(session.overlay.read).first
-    if entry.deliver_seq != first:
-        raise InvariantError(f"fire {entry.deliver_seq} is taken out of a mailbox that begins with {first}")
-    # RUN
-    session.overlay.delete(fire_key(first))
-    change_globalbox(session, first=1)
-    timer = find_record(session, entry.timer.height, entry.timer.timer_id)
-    # A client nonce may have named a new timer since.
-    if timer is None or timer.sequence != entry.timer.sequence:
-        return None
-    terms = terms_of(timer, GlobalboxTerms)
-    return _rewrite(session, timer, terms, in_mailbox=terms.in_mailbox - 1)
 
 
 def _load(session: BlockSession, timer: Timer) -> tuple[Timer, GlobalboxTerms]:

@@ -113,7 +113,6 @@ def leave_globalbox(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
     timer = load_timer(session, timer.height, timer.timer_id)
     terms = terms_of(timer, GlobalboxTerms)
     change_count(session, target_key(terms.target), -1)
-    state = read_globalbox(session.overlay.read)
     ended = EndedTimer(
         timer_id=timer.timer_id,
         owner=timer.actor,
@@ -124,15 +123,10 @@ def leave_globalbox(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
         last_fire_height=terms.last_fire_height,
         ended_at=session.context.height,
     )
-    number = state.next_ended
+    number = read_globalbox(session.overlay.read).next_ended
     session.overlay.write(ended_key(number), encode_record(ended))
     session.overlay.write(pointer_key(timer.timer_id), number.to_bytes(NUMBER_WIDTH, "big"))
-    write_globalbox(
-        session,
-        msgspec.structs.replace(
-            state, next_ended=number + 1, queued=state.queued - 1 if terms.fire is not None else state.queued
-        ),
-    )
+    change_globalbox(session, next_ended=1, queued=0 if terms.fire is None else -1)
 
 
 def collect_ended(session: BlockSession) -> None:
@@ -206,10 +200,9 @@ def check_globalbox(store: ReadableStore, timers: Iterable[Timer], addresses: It
 
 def _check_entries(store: ReadableStore, state: GlobalboxState) -> list[MailboxEntry]:
     """Check that the mailbox holds exactly ``first..next``, and no delivery twice; return what it holds."""
-    numbered = list(_numbered(store, FIRE_NUMBERS, 2 * FIRE_NUMBERS))
-    _check_numbers("fires in the mailbox", numbered, state.first, state.next)
-    entries = [decode_entry(octets) for _, octets in numbered]
-    for (number, _), entry in zip(numbered, entries, strict=True):
+    found = _numbered(store, "fires in the mailbox", FIRE_NUMBERS, state.first, state.next)
+    entries = [decode_entry(octets) for octets in found]
+    for number, entry in enumerate(entries, state.first):
         if entry.deliver_seq != number:
             raise InvariantError(f"fire {entry.deliver_seq} lies in the mailbox as number {number}")
     if len({entry.deliver_id for entry in entries}) != len(entries):
@@ -245,10 +238,9 @@ def _check_targets(store: ReadableStore, timers: list[Timer], addresses: Iterabl
 
 
 def _check_ended(store: ReadableStore, timers: list[Timer], state: GlobalboxState) -> None:
-    numbered = list(_numbered(store, ENDED_NUMBERS, FIRE_NUMBERS))
-    _check_numbers("ended timers", numbered, state.first_ended, state.next_ended)
+    found = _numbered(store, "ended timers", ENDED_NUMBERS, state.first_ended, state.next_ended)
     live, before = {timer.timer_id for timer in timers}, 0
-    for number, octets in numbered:
+    for number, octets in enumerate(found, state.first_ended):
         ended = decode_record(octets, EndedTimer)
         shown = Hash32(ended.timer_id)
         if find_ended(store.read, ended.timer_id) != ended:
@@ -260,13 +252,10 @@ def _check_ended(store: ReadableStore, timers: list[Timer], state: GlobalboxStat
         before = ended.ended_at
 
 
-def _numbered(store: ReadableStore, least: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield number and value of the keys of a range of numbers in the mailbox's namespace, ascending."""
-    upper = mailbox_key(end) if end < 2 * FIRE_NUMBERS else None
-    for key, octets in store.iterate(MAILBOX, mailbox_key(least), upper):
-        yield mailbox_major(key) - least, octets
-
-
-def _check_numbers(what: str, numbered: list[tuple[int, bytes]], first: int, end: int) -> None:
-    if [number for number, _ in numbered] != list(range(first, end)):
+def _numbered(store: ReadableStore, what: str, least: int, first: int, end: int) -> list[bytes]:
+    """Return what the mailbox's namespace holds from a number on; it must be ``first..end``, counted from there."""
+    upper = mailbox_key(2 * least) if least < FIRE_NUMBERS else None
+    found = list(store.iterate(MAILBOX, mailbox_key(least), upper))
+    if [mailbox_major(key) - least for key, _ in found] != list(range(first, end)):
         raise InvariantError(f"the {what} are not those numbered {first}..{end}")
+    return [octets for _, octets in found]

@@ -15,7 +15,7 @@ from trailboss.model.effects import TimerUpdated
 from trailboss.model.envelopes import route_payload
 from trailboss.model.globalbox import FRACTION_BITS, bid_octets
 from trailboss.model.terms import GlobalboxTerms, Trigger
-from trailboss.model.timers import Timer
+from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles
@@ -32,9 +32,11 @@ def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Mete
     rules = scope.session.context.rules
     # CHECK
     _check_at_most("client_nonce", len(request.client_nonce), rules.params.globalbox.client_nonce_bytes_max)
-    identity = named_id(owner, request.target, request.client_nonce) if request.client_nonce else None
-    if identity is not None and _is_known(scope, identity):
-        return identity
+    identity = None
+    if request.client_nonce:
+        identity = named_id(owner, request.target, request.client_nonce)
+        if find_timer(scope.session, identity) or find_ended(scope.session.overlay.read, identity):
+            return identity
     expires_at = _check_heights(rules, request)
     gas_limit = rules.timer.max_cycles_per_fire if request.gas_limit is None else request.gas_limit
     _check_delivery(rules, request.payload, gas_limit, request.bid)
@@ -83,7 +85,10 @@ def update_timer(scope: Scope, owner: bytes, update: GlobalboxUpdate, meter: Met
     _check_timer_id(rules, update.timer_id)
     _check_delivery(rules, update.payload, update.gas_limit, update.bid)
     timer = _find(scope, owner, update.target, update.timer_id)
-    if timer is None or not isinstance(timer.terms, GlobalboxTerms) or _has_used_its_fire(timer, timer.terms):
+    if timer is None:
+        return False
+    terms = terms_of(timer, GlobalboxTerms)
+    if is_executing(timer) or (terms.kind is Trigger.HEIGHT and terms.fire is not None):
         return False
     # CHARGE
     meter.charge_cells(len(update.payload or b""))
@@ -91,7 +96,8 @@ def update_timer(scope: Scope, owner: bytes, update: GlobalboxUpdate, meter: Met
     handler, payload = timer.handler, timer.payload
     if update.payload is not None:
         handler, payload = route_payload(update.payload, rules.params.timers.handler_bytes_max)
-    terms = timer.terms if update.bid is None else replace(timer.terms, bid=bid_octets(update.bid))
+    if update.bid is not None:
+        terms = replace(terms, bid=bid_octets(update.bid))
     updated = replace(
         timer,
         handler=handler,
@@ -129,11 +135,6 @@ def named_id(owner: bytes, target: bytes, client_nonce: bytes) -> bytes:
     return keccak256(NONCE_DOMAIN + owner + target + client_nonce)
 
 
-def _is_known(scope: Scope, timer_id: bytes) -> bool:
-    """Return whether a timer is live, set by the running transaction included, or remembered as ended."""
-    return bool(find_timer(scope.session, timer_id) or find_ended(scope.session.overlay.read, timer_id))
-
-
 def _find(scope: Scope, owner: bytes, target: bytes, timer_id: bytes) -> Timer | None:
     """Return a live timer of an owner and target, None if it is remembered as ended; else ``ERR_TIMER_NOT_FOUND``."""
     timer = find_timer(scope.session, timer_id)
@@ -143,10 +144,6 @@ def _find(scope: Scope, owner: bytes, target: bytes, timer_id: bytes) -> Timer |
         what = f"{Address(owner)} has no timer {timer_id.hex()} of target {Address(target)}"
         raise Rejection(RejectionReason.ERR_TIMER_NOT_FOUND, what, timer_id=timer_id.hex(), target=str(Address(target)))
     return timer
-
-
-def _has_used_its_fire(timer: Timer, terms: GlobalboxTerms) -> bool:
-    return is_executing(timer) or (terms.kind is Trigger.HEIGHT and terms.fire is not None)
 
 
 def _check_heights(rules: Rules, request: GlobalboxRequest) -> int:

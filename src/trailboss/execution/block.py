@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from trailboss.crypto.digest import merkle_root
 from trailboss.execution.admission import (
-    Units,
     check_balance,
     check_destination,
     check_limits,
@@ -26,7 +25,7 @@ from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import handler_body, run_envelope
 from trailboss.execution.session import BlockContext, BlockSession, Envelope
 from trailboss.execution.timers import committed_timers
-from trailboss.fees import Prices, max_cost
+from trailboss.fees import max_cost
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, ReceiptRecord, header_hash, receipts_root
@@ -187,9 +186,9 @@ def seal_block(
 def apply_transaction(
     session: BlockSession, transaction: Transaction, *, signature_checked: bool = False
 ) -> ReceiptRecord:
-    """Apply one transaction to the block, or raise the `Rejection` of one that may not be in it, unchanged.
+    """Apply one transaction to the block, or raise the `Rejection` of the first rule by which it may not be in it.
 
-    Spec: CIP-3 §2
+    A refusal leaves the block unchanged. Spec: CIP-3 §2, CIP-1v1 §5. Source: cowboy-facts §8
     """
     instruction = transaction.instruction
     context = session.context
@@ -198,7 +197,15 @@ def apply_transaction(
     if not signature_checked or transaction.signature == UNSIGNED:
         check_sender(transaction, context.rules, is_development=context.is_development)
     origin_hash = transaction_hash(transaction)
-    prices = check_admission(session, transaction, intrinsic)
+    check_destination(transaction, context.chain_id)
+    account = session.ledger.account(transaction.sender)
+    if transaction.nonce != account.nonce:
+        raise nonce_mismatch(transaction, account.nonce)
+    # Fires have limits of their own: those before the transactions take no room from them.
+    used = (session.cycles_used - session.timer_cycles_used, session.cells_used - session.timer_cells_used)
+    check_limits(transaction, intrinsic, context.rules.params.limits, used)
+    prices = check_price(transaction, context.rules)
+    check_balance(transaction, amount_of(account.balance))
     # CHARGE
     reserved = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), prices)
     session.ledger.debit(transaction.sender, reserved)
@@ -222,21 +229,3 @@ def apply_transaction(
     receipt = run_envelope(session, envelope, reserved, partial(execute_instruction, instruction))
     session.receipts.append(receipt)
     return receipt
-
-
-def check_admission(session: BlockSession, transaction: Transaction, least: Units) -> Prices:
-    """Return what the units of a transaction will cost, or raise the `Rejection` of the first rule that it breaks.
-
-    Spec: CIP-1v1 §5. Source: cowboy-facts §8
-    """
-    context = session.context
-    check_destination(transaction, context.chain_id)
-    account = session.ledger.account(transaction.sender)
-    if transaction.nonce != account.nonce:
-        raise nonce_mismatch(transaction, account.nonce)
-    # Fires have limits of their own: those before the transactions take no room from them.
-    used = (session.cycles_used - session.timer_cycles_used, session.cells_used - session.timer_cells_used)
-    check_limits(transaction, least, context.rules.params.limits, used)
-    prices = check_price(transaction, context.rules)
-    check_balance(transaction, amount_of(account.balance))
-    return prices

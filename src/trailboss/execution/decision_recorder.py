@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from msgspec.structs import replace
-
 from trailboss.execution.session import BlockSession, CollectedBids
 from trailboss.mechanisms.base import Decision, Mechanism, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
@@ -110,7 +108,7 @@ class Recorder:
         timer, prices = decision.timer, decision.prices
         used = self._used.get(_fire_of(decision))
         cancelled = decision.verdict is Verdict.FIRE and used is None
-        examined = ExaminedTimer(
+        return ExaminedTimer(
             timer_id=timer.timer_id,
             actor=timer.actor,
             rank=decision.rank,
@@ -123,9 +121,8 @@ class Recorder:
             max_fee=decision.max_fee,
             fee_source=decision.fee_source,
             target=b"" if timer.target == timer.actor else timer.target,
+            **self._session.hooks.examined(decision),
         )
-        more = self._session.hooks.examined(decision)
-        return replace(examined, **more) if more else examined
 
 
 def _fire_of(decision: Decision) -> tuple[bytes, int | None]:

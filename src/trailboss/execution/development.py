@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.checks import check_timer_id, invalid
 from trailboss.execution.ledger import read_economy
-from trailboss.execution.session import BlockContext, Scope
+from trailboss.execution.session import Scope
 from trailboss.execution.timers import find_timer, write_timer
 from trailboss.governance.rules import ECONOMY_KEY, Rules
 from trailboss.model.configs import Economy, amount_octets, amount_of, encode_record
@@ -41,13 +41,6 @@ def check_sender(transaction: Transaction, rules: Rules, *, is_development: bool
         return
     what = f"the transaction of {sender} is not signed: {rule}"
     raise Rejection(RejectionReason.INVALID_SIGNATURE, what, field="from", claimed=str(sender))
-
-
-def check_development(context: BlockContext, instruction: str) -> None:
-    """Refuse an instruction of development chains on another chain, with ``UNSUPPORTED_INSTRUCTION``."""
-    if not context.is_development:
-        what = f"{instruction} is executed by development chains only, which say so in their genesis"
-        raise Rejection(RejectionReason.UNSUPPORTED_INSTRUCTION, what, instruction=instruction)
 
 
 def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:

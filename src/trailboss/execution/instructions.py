@@ -9,7 +9,7 @@ from trailboss.execution import development, timers
 from trailboss.execution.checks import no_actor
 from trailboss.execution.host import CREATION_HANDLERS, run_handler
 from trailboss.execution.paid_execution import Run, handler_body
-from trailboss.execution.session import BlockContext, Scope
+from trailboss.execution.session import Scope
 from trailboss.governance import apply as governance
 from trailboss.metering.meter import Meter
 from trailboss.model import transactions
@@ -17,7 +17,7 @@ from trailboss.model.actors import Account
 from trailboss.model.calls import EXTEND
 from trailboss.model.events import ACTOR_DEPLOYED, ACTOR_UPGRADED, EventRecord
 from trailboss.params import CostParams, deployment_price
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles
 
@@ -76,10 +76,11 @@ def execute_instruction(instruction: transactions.Instruction, scope: Scope, met
 
 def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
     """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-69, D-87."""
-    overlay, rules = scope.session.overlay, scope.session.context.rules
+    overlay, context, rules = scope.session.overlay, scope.session.context, scope.session.context.rules
     # CHECK
-    if isinstance(instruction, transactions.SetBalance | transactions.MoveTimer):
-        development.check_development(scope.session.context, instruction.name)
+    if isinstance(instruction, transactions.SetBalance | transactions.MoveTimer) and not context.is_development:
+        what = f"{instruction.name} is executed by development chains only, which say so in their genesis"
+        raise _unsupported(what, instruction=instruction.name)
     otherwise = _OWNERS_WAY.get(type(instruction), "")
     governance.check_deployer(rules, scope.envelope.sender, instruction.name, otherwise)
     # RUN
@@ -88,7 +89,9 @@ def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
             timers.cancel_timer(scope, timer_id, None)
             return Run()
         case transactions.ExtendTimer(timer_id, new_expires_at):
-            _check_extends(scope.session.context, scope.session.hooks.no_extension)
+            if EXTEND not in context.calls:
+                why = f"under mechanism {context.mechanism}, whose timers {scope.session.hooks.no_extension}"
+                raise _unsupported(f"ExtendTimer is not executed {why}", mechanism=context.mechanism)
             timers.extend_timer(scope, timer_id, new_expires_at, None)
             return Run()
         case transactions.MoveTimer():
@@ -105,17 +108,12 @@ def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
         case transactions.SetGovParam():
             event = governance.set_parameter(overlay, rules, instruction)
         case _:
-            raise Rejection(
-                RejectionReason.UNSUPPORTED_INSTRUCTION, f"{instruction.name} is not executed by this chain"
-            )
+            raise _unsupported(f"{instruction.name} is not executed by this chain")
     return Run(events=(event,))
 
 
-def _check_extends(context: BlockContext, why: str) -> None:
-    """Refuse to extend timers under a mechanism whose timers have no last height that could move."""
-    if EXTEND not in context.calls:
-        what = f"ExtendTimer is not executed under mechanism {context.mechanism}, whose timers {why}"
-        raise Rejection(RejectionReason.UNSUPPORTED_INSTRUCTION, what, mechanism=context.mechanism)
+def _unsupported(what: str, **facts: Fact) -> Rejection:
+    return Rejection(RejectionReason.UNSUPPORTED_INSTRUCTION, what, **facts)
 
 
 def _create_account(scope: Scope, address: bytes) -> Run:

@@ -73,7 +73,7 @@ def _answered(timer: Timer, bid: Bid) -> Timer:
 def close_lane(session: BlockSession, _: Rest) -> None:
     """Count the block's fires and write what the next block finds: lane basefee, median tip, lane burn.
 
-    A fire that used a frame at least counts for its actor, and as a vote for the median tip.
+    A fire that used a frame at least counts for its actor, and as a vote for the median tip, 0 without a vote.
     Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8. Decision: D-15, D-29.
     """
     rules = session.context.rules
@@ -82,19 +82,10 @@ def close_lane(session: BlockSession, _: Rest) -> None:
     before = rules.market.kept(LaneState)
     state = LaneState(
         basefee=amount_octets(rules.market.next_basefee(session.timer_cycles_used)),
-        previous_tip=amount_octets(median_tip([fire.tip for fire in fires])),
+        previous_tip=amount_octets(lower_median(sorted(Counter(fire.tip for fire in fires).items()))),
         burned=amount_octets(amount_of(before.burned) + sum(fired.burned for fired in session.fired)),
     )
     session.overlay.write(LANE_KEY, encode_record(state))
-
-
-def median_tip(tips: list[int]) -> int:
-    """Return the lower median of the tips per cycle, one a fire; 0 of none. Spec: CIP-1v3 §7.1. Decision: D-29.
-
-    >>> median_tip([]), median_tip([5]), median_tip([9, 1]), median_tip([3, 1, 2])
-    (0, 5, 1, 2)
-    """
-    return sorted(tips)[(len(tips) - 1) // 2] if tips else 0
 
 
 def check_request(rules: Rules, request: TimerRequest) -> None:

@@ -171,8 +171,47 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         defer_call(self.scope, self.frame.actor, handler, payload, self.meter)
 
     def call_actor(self, target: bytes, handler: str, payload: bytes, cycles_limit: int) -> bytes:
-        """Run a handler of another actor now."""
-        return call_actor(self, target, handler, payload, cycles_limit)
+        """Run a handler of another actor within this frame, and return what it returns.
+
+        A call of an actor to itself keeps the outer sender; every other callee sees the calling actor.
+        Source: cowboy-facts §2.3, §3.
+
+        Raises:
+            Rejection: ``FORBIDDEN`` beyond the greatest depth, ``NOT_FOUND`` without such an actor, else ``PVM_ERROR``
+                with the callee's failure; its changes are rolled back, what it used is charged.
+            OutOfGas: If what the callee used exhausts this frame.
+        """
+        scope, frame = self.scope, self.frame
+        # CHECK
+        depth, limit = frame.depth + 1, scope.session.context.rules.params.limits.call_depth_max
+        if depth > limit:
+            raise Rejection(RejectionReason.FORBIDDEN, f"call depth {depth} is over the limit of {limit}", depth=depth)
+        # CHARGE
+        meter = Meter(min(cycles_limit, self.meter.cycles_left), self.meter.cells_left)
+        # RUN
+        mark = scope.mark()
+        sender = self.sender if target == frame.actor else frame.actor
+        outcome = run_handler(
+            scope, target, handler, payload, sender=sender, meter=meter, depth=depth, read_only=frame.read_only
+        )
+        # SETTLE
+        error = outcome.error
+        if error is not None:
+            scope.revert(mark)
+        cycles, cells = meter.charged()
+        self.meter.charge_cells(cells)
+        self.meter.charge_cycles(cycles)
+        if error is None:
+            return outcome.return_value
+        is_missing, callee = error.code == RejectionReason.ACTOR_NOT_FOUND.code, str(Address(target))
+        raise Rejection(
+            RejectionReason.NOT_FOUND if is_missing else RejectionReason.PVM_ERROR,
+            f"call of {handler} on {callee} failed: E{error.code} {error.slug}: {error.what}",
+            target=callee,
+            handler=handler,
+            callee_code=error.code,
+            callee_traceback="\n".join((f"in {handler} of {callee}:", *traceback_of(error))),
+        )
 
     def transfer(self, to: bytes, amount: int) -> None:
         """Move money of the running actor."""
@@ -253,47 +292,3 @@ def run_handler(
     )
     host = ChainHost(scope=scope, frame=frame, sender=sender, meter=meter)
     return scope.session.engine.run(frame, host, meter)
-
-
-def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, cycles_limit: int) -> bytes:
-    """Run a handler of another actor within a frame, and return what it returns.
-
-    A call of an actor to itself keeps the outer sender; every other callee sees the calling actor.
-    Source: cowboy-facts §2.3, §3.
-
-    Raises:
-        Rejection: ``FORBIDDEN`` beyond the greatest depth, ``NOT_FOUND`` without such an actor, else ``PVM_ERROR`` with
-            the callee's failure; its changes are rolled back, what it used is charged.
-        OutOfGas: If what the callee used exhausts the caller.
-    """
-    scope, frame = caller.scope, caller.frame
-    # CHECK
-    depth, limit = frame.depth + 1, scope.session.context.rules.params.limits.call_depth_max
-    if depth > limit:
-        raise Rejection(RejectionReason.FORBIDDEN, f"call depth {depth} is over the limit of {limit}", depth=depth)
-    # CHARGE
-    meter = Meter(min(cycles_limit, caller.meter.cycles_left), caller.meter.cells_left)
-    # RUN
-    mark = scope.mark()
-    sender = caller.sender if target == frame.actor else frame.actor
-    outcome = run_handler(
-        scope, target, handler, payload, sender=sender, meter=meter, depth=depth, read_only=frame.read_only
-    )
-    # SETTLE
-    error = outcome.error
-    if error is not None:
-        scope.revert(mark)
-    cycles, cells = meter.charged()
-    caller.meter.charge_cells(cells)
-    caller.meter.charge_cycles(cycles)
-    if error is None:
-        return outcome.return_value
-    is_missing, callee = error.code == RejectionReason.ACTOR_NOT_FOUND.code, str(Address(target))
-    raise Rejection(
-        RejectionReason.NOT_FOUND if is_missing else RejectionReason.PVM_ERROR,
-        f"call of {handler} on {callee} failed: E{error.code} {error.slug}: {error.what}",
-        target=callee,
-        handler=handler,
-        callee_code=error.code,
-        callee_traceback="\n".join((f"in {handler} of {callee}:", *traceback_of(error))),
-    )

@@ -3,8 +3,6 @@
 Source: docs/spec/sources.md §8
 """
 
-from typing import Final
-
 from trailboss.fees import Prices, max_cost, offered_tip
 from trailboss.governance.rules import Rules
 from trailboss.model.transactions import FundActor, Transaction, Transfer
@@ -13,7 +11,6 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.units import Cells, Cycles, Price
 
 Units = tuple[int, int]  # Cycles and cells.
-UNUSED: Final[Units] = (0, 0)
 
 
 def check_destination(transaction: Transaction, chain_id: int) -> None:
@@ -36,7 +33,7 @@ def nonce_mismatch(transaction: Transaction, nonce: int) -> Rejection:
     )
 
 
-def check_limits(transaction: Transaction, least: Units, limits: LimitParams, used: Units = UNUSED) -> None:
+def check_limits(transaction: Transaction, least: Units, limits: LimitParams, used: Units = (0, 0)) -> None:
     """Refuse limits below what the transaction uses before it runs (``least``), or above what the block has left."""
     for reason, unit, smallest, given, so_far, most in (
         (RejectionReason.OUT_OF_CYCLES, "cycles", least[0], transaction.cycles_limit, used[0], limits.block_cycles_max),

@@ -23,7 +23,6 @@ from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.timers import Timer, TimerEnd, TimerRequest
-from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price
@@ -240,7 +239,6 @@ class OpenMarket(Struct, frozen=True):
 class ReadableChain(Protocol):
     """A chain whose records are checked."""
 
-    params: ChainParams
     store: ReadableStore
 
     def rules(self) -> Rules:

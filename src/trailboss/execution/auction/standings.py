@@ -11,7 +11,7 @@ Decision: D-18, D-58, D-59.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import clamp
 from trailboss.state.keys import config_key
 
+Sums = TypeVar("Sums", AuctionActor, AuctionEpoch)
 _ACTOR: Final = b"system:auction:actor:"
 _EPOCH: Final = b"system:auction:epoch:"
 
@@ -76,11 +77,11 @@ def counted(actor: AuctionActor, height: int) -> AuctionActor:
 class Standings:
     """The actors of the auction in one block."""
 
-    __slots__ = ("_auction", "_before", "_rescales", "_session", "epoch")
+    __slots__ = ("_auction", "_before", "_overlay", "_rescales", "epoch")
 
     def __init__(self, session: BlockSession, state: AuctionState) -> None:
         params = session.context.rules.params
-        self._session = session
+        self._overlay = session.overlay
         self._auction = params.auction
         self._rescales = state.rescales
         self._before = session.context.height - 1
@@ -88,12 +89,12 @@ class Standings:
 
     def weight_of(self, actor: bytes) -> int:
         """Return an actor's weight as it stands, in parts of `SCORE_UNIT`."""
-        found = self._find(actor)
+        found = find_actor(self._overlay.read, actor)
         return self._auction.weight_start if found is None else found.weight
 
     def is_behind(self, actor: bytes) -> bool:
         """Return whether `refresh_weight` has anything to do for an actor."""
-        found = self._find(actor)
+        found = find_actor(self._overlay.read, actor)
         return found is None or found.epoch < self.epoch or found.rescaled < len(self._rescales)
 
     def refresh_weight(self, actor: bytes) -> int:
@@ -101,14 +102,15 @@ class Standings:
 
         Decision: D-18, D-59
         """
-        record = self._find(actor)
+        record = find_actor(self._overlay.read, actor)
         if record is None:
             record = self._newcomer()
         elif record.epoch < self.epoch:
             record = self._next(record)
         factors = self._rescales[record.rescaled :]
         weight = rescaled(record.weight, factors, self._auction)
-        self._write(actor, msgspec.structs.replace(record, weight=weight, rescaled=len(self._rescales)))
+        record = msgspec.structs.replace(record, weight=weight, rescaled=len(self._rescales))
+        self._overlay.write(actor_key(actor), encode_record(record))
         return weight
 
     def count(self, actor: bytes, *, joined: int, fires: Sequence[Fired], left: int) -> None:
@@ -117,7 +119,7 @@ class Standings:
         Raises:
             InvariantError: If more leave than waited, or an actor has fires and no record.
         """
-        found = self._find(actor)
+        found = find_actor(self._overlay.read, actor)
         if found is None:
             raise InvariantError(f"the auction has no record of {Address(actor)}, whose timers have joined")
         record = counted(found, self._before)
@@ -126,22 +128,22 @@ class Standings:
             raise InvariantError(f"{left} timers of {Address(actor)} leave the auction, which has {waiting + left}")
         quiet_since = self._before if joined and not record.waiting else record.quiet_since
         if fires:
-            quiet_since = self._session.context.height
-            self._add_to_epoch(record.epoch, fires)
+            quiet_since = self._before + 1
+            record = _with_fires(record, fires)
+            sums = _with_fires(read_epoch(self._overlay.read, record.epoch), fires)
+            self._overlay.write(epoch_key(record.epoch), encode_record(sums))
         record = msgspec.structs.replace(
             record,
             waiting=waiting,
             quiet_since=quiet_since,
             fires=record.fires + len(fires),
-            highest_tip=_highest(record.highest_tip, fires),
-            cycles_used=record.cycles_used + sum(fire.cycles_used for fire in fires),
             took_part=record.took_part or joined > 0 or len(fires) > 0,
         )
-        self._write(actor, record)
+        self._overlay.write(actor_key(actor), encode_record(record))
 
     def _newcomer(self) -> AuctionActor:
         """Return the first record of an actor: what governance has done to weights so far does not concern it."""
-        self._move_place(None)
+        self._change_places(self.epoch, 1)
         return AuctionActor(
             weight=self._auction.weight_start,
             rescaled=len(self._rescales),
@@ -155,11 +157,12 @@ class Standings:
         ended = counted(record, self._before)
         weight = ended.weight
         if ended.took_part:
-            weight = weight_after(ended, read_epoch(self._session.overlay.read, ended.epoch), self._auction)
+            weight = weight_after(ended, read_epoch(self._overlay.read, ended.epoch), self._auction)
         if not ended.waiting:
             # Its record's own epoch is idle as well if the actor was brought up to date in it and took no part then.
             weight = relaxed(weight, self._auction.weight_start, self.epoch - ended.epoch - ended.took_part)
-        self._move_place(ended.epoch)
+        self._change_places(ended.epoch, -1)
+        self._change_places(self.epoch, 1)
         return AuctionActor(
             weight=weight,
             rescaled=ended.rescaled,
@@ -169,36 +172,21 @@ class Standings:
             quiet_since=ended.quiet_since,
         )
 
-    def _move_place(self, epoch: int | None) -> None:
-        """Give back an actor's place in an earlier epoch, whose sums go with the last one, and take one in this."""
-        if epoch is not None:
-            sums = read_epoch(self._session.overlay.read, epoch)
-            if sums.actors > 1:
-                self._write_epoch(epoch, msgspec.structs.replace(sums, actors=sums.actors - 1))
-            else:
-                self._session.overlay.delete(epoch_key(epoch))
-        sums = read_epoch(self._session.overlay.read, self.epoch)
-        self._write_epoch(self.epoch, msgspec.structs.replace(sums, actors=sums.actors + 1))
-
-    def _add_to_epoch(self, epoch: int, fires: Sequence[Fired]) -> None:
-        sums = read_epoch(self._session.overlay.read, epoch)
-        highest_tip = _highest(sums.highest_tip, fires)
-        cycles_used = sums.cycles_used + sum(fire.cycles_used for fire in fires)
-        self._write_epoch(epoch, AuctionEpoch(highest_tip, cycles_used, sums.actors))
-
-    def _find(self, actor: bytes) -> AuctionActor | None:
-        return find_actor(self._session.overlay.read, actor)
-
-    def _write(self, actor: bytes, record: AuctionActor) -> None:
-        self._session.overlay.write(actor_key(actor), encode_record(record))
-
-    def _write_epoch(self, epoch: int, sums: AuctionEpoch) -> None:
-        self._session.overlay.write(epoch_key(epoch), encode_record(sums))
+    def _change_places(self, epoch: int, change: int) -> None:
+        """Change how many actors have yet to draw their weights from an epoch; its sums go with the last one."""
+        sums = read_epoch(self._overlay.read, epoch)
+        places = sums.actors + change
+        if places > 0:
+            self._overlay.write(epoch_key(epoch), encode_record(msgspec.structs.replace(sums, actors=places)))
+        else:
+            self._overlay.delete(epoch_key(epoch))
 
 
-def _highest(tip: bytes, fires: Sequence[Fired]) -> bytes:
-    """Return the highest of a tip, as the state holds it, and those of fires."""
-    return amount_octets(max(amount_of(tip), *(fire.tip for fire in fires))) if fires else tip
+def _with_fires(record: Sums, fires: Sequence[Fired]) -> Sums:
+    """Return a record of an actor or an epoch with the cycles of fires, at least one, and their highest tip."""
+    highest = max(amount_of(record.highest_tip), *(fire.tip for fire in fires))
+    cycles_used = record.cycles_used + sum(fire.cycles_used for fire in fires)
+    return msgspec.structs.replace(record, highest_tip=amount_octets(highest), cycles_used=cycles_used)
 
 
 RESET: Final = 0  # The factor that resets a weight instead of multiplying it.

@@ -178,7 +178,7 @@ def first_to_collect(rules: Rules, read: Read) -> int | None:
 
 def check_market(chain: ReadableChain) -> None:
     """Raise `InvariantError` unless the records of a chain's Globalbox agree with all others."""
-    escrow = chain.balance(system_address(chain.params.governance.escrow_actor))
+    escrow = chain.balance(system_address(chain.rules().params.governance.escrow_actor))
     check_globalbox(chain.store, chain.timers(), (address for address, _ in chain.accounts()), escrow)
 
 

@@ -54,9 +54,10 @@ def leave_window(session: BlockSession) -> FairnessTotals:
             _add(session, counts, actor, -fires)
         session.overlay.delete(fires_key(first))
         first += 1
-    if first == totals.first:
-        return totals
-    return _write(session, FairnessTotals(first, totals.next, _sorted(counts)))
+    if first != totals.first:
+        totals = FairnessTotals(first, totals.next, _sorted(counts))
+        session.overlay.write(FAIRNESS_KEY, encode_record(totals))
+    return totals
 
 
 def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
@@ -69,7 +70,8 @@ def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
         _add(session, counts, actor, count)
     record = BlockFires(session.context.height, tuple(sorted(fires.items())))
     session.overlay.write(fires_key(totals.next), encode_record(record))
-    _write(session, FairnessTotals(totals.first, totals.next + 1, _sorted(counts)))
+    totals = FairnessTotals(totals.first, totals.next + 1, _sorted(counts))
+    session.overlay.write(FAIRNESS_KEY, encode_record(totals))
 
 
 def first_to_leave(rules: Rules, read: Read) -> int | None:
@@ -104,11 +106,6 @@ def _add(session: BlockSession, counts: Counter[int], actor: bytes, fires: int) 
     counts[before] -= 1
     counts[after] += 1
     session.follower.recount(actor, after)
-
-
-def _write(session: BlockSession, totals: FairnessTotals) -> FairnessTotals:
-    session.overlay.write(FAIRNESS_KEY, encode_record(totals))
-    return totals
 
 
 def check_window(totals: FairnessTotals, actors: dict[bytes, int], records: list[BlockFires]) -> None:

@@ -100,10 +100,9 @@ def offer(rules: Rules, request: TimerRequest, has_agent: bool) -> Offered:
 
     Decision: D-16, D-86
     """
-    is_priced = _is_priced(request)
     if request.gas_bidding_agent is not None:
         return _own_agent(request)
-    if has_agent and not is_priced:
+    if has_agent and _stated(request) is None:
         return ASK_AGENT, None
     return _freeze(rules.market, request.max_fee_per_cycle, request.max_priority_fee_per_cycle)
 
@@ -112,25 +111,22 @@ def offer_without_lane(rules: Rules, request: TimerRequest, has_agent: bool) -> 
     """Return what a timer offers while no lane is active: its agent, if it has one. Refuse fees. Decision: D-86."""
     if request.gas_bidding_agent is not None:
         return _own_agent(request)
-    if not _is_priced(request):
+    stated = _stated(request)
+    if stated is None:
         return ASK_AGENT if has_agent else NO_FEES, None
-    name, value = _stated(request)
+    name, value = stated
     begins = rules.params.lane.activation_height
     when = f"it is from height {begins} on" if begins else "no height is set from which it will be"
     what = f"{name} is {value}, but the timer lane is not active: {when}"
     raise invalid(what, field=name, value=str(value), activation_height=begins)
 
 
-def _is_priced(request: TimerRequest) -> bool:
-    return request.max_fee_per_cycle is not None or request.max_priority_fee_per_cycle is not None
-
-
 def _own_agent(request: TimerRequest) -> Offered:
     """Return the offer of a timer with an agent of its own, which sets all of its fees."""
-    agent = request.gas_bidding_agent or b""
-    if not _is_priced(request):
+    agent, stated = request.gas_bidding_agent or b"", _stated(request)
+    if stated is None:
         return ASK_AGENT + agent, None
-    name, value = _stated(request)
+    name, value = stated
     shown = str(Address(agent))
     raise invalid(
         f"{name} is {value} and gas_bidding_agent is {shown}: a timer has fees of its own, or an agent that prices it",
@@ -156,7 +152,10 @@ def _freeze(terms: MarketTerms, cap: int | None, priority: int | None) -> Offere
     return freeze_fees(max_fee, kept), None if priority is None or kept == stated else (stated, kept)
 
 
-def _stated(request: TimerRequest) -> tuple[str, int]:
-    """Return the name and value of the first fee that a request states; it states one."""
-    name = "max_fee_per_cycle" if request.max_fee_per_cycle is not None else "max_priority_fee_per_cycle"
-    return name, getattr(request, name)
+def _stated(request: TimerRequest) -> tuple[str, int] | None:
+    """Return the name and value of the first fee that a request states, or None."""
+    if request.max_fee_per_cycle is not None:
+        return "max_fee_per_cycle", request.max_fee_per_cycle
+    if request.max_priority_fee_per_cycle is not None:
+        return "max_priority_fee_per_cycle", request.max_priority_fee_per_cycle
+    return None

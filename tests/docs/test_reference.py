@@ -230,8 +230,8 @@ def test_calls_page_has_the_price_that_a_call_charges(name: str) -> None:
     )
     host = SimpleNamespace(
         **{call: lambda *_: None for call in silent},
-        context=lambda: {"block_height": 1},
-        owner=lambda: bytes(20),
+        context=dict,
+        height=lambda: 1,
         scan_slots=lambda *_: [],
         has_call=lambda _: True,
         schedule_timer=lambda *_: bytes(32),

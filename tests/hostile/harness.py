@@ -89,7 +89,7 @@ class HostileWorld(World):
 
 
 class RecordingHost:
-    """Stands before a host, and records what is asked and answered."""
+    """Stands before a host, and records what is asked and answered, but for what a frame knows from its start."""
 
     def __init__(self, inner: WorldHost, log: list[str]) -> None:
         self._inner = inner
@@ -108,7 +108,7 @@ class RecordingHost:
             self._log.append(f"{name}{asked} = {_shown(answer)}")
             return answer
 
-        return recorded
+        return call if name in ("context", "height") else recorded
 
 
 def _shown(value: Sequence[Any] | object) -> str:

@@ -48,13 +48,18 @@ def test_exception_passes_and_frees_the_stage():
 def test_interrupted_caller_waits_for_the_end():
     """What an interrupted block has begun is taken back, which must not happen while it still goes on."""
     main, ended = threading.main_thread().ident, threading.Event()
+    # A shell starts what runs in its background with this signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def action() -> None:
         signal.pthread_kill(main, signal.SIGINT)
         ended.wait(0.2)
         ended.set()
 
-    with pytest.raises(KeyboardInterrupt):
-        near_stage(action)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            near_stage(action)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
     assert ended.is_set()

@@ -5,16 +5,25 @@ Clocks are put around the engines' own functions, so a frame here takes some mic
 
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, Final
 from unittest.mock import patch
 
 from benchmarks.frames import CELLS, CLOCK, CYCLES, FRAMES, RAW, frame_sample
-from benchmarks.measure import Figure, Report, calibrate, percentile
+from benchmarks.measure import Figure, Report, calibrate, percentile, timed
+from trailboss.chain import Chain
+from trailboss.crypto.digest import domain_digest
+from trailboss.crypto.signatures import address_of
+from trailboss.execution.genesis import Genesis
 from trailboss.metering.meter import Meter
+from trailboss.model.transactions import DeployActor, Transaction, sign_transaction
 from trailboss.params import load_params
 from trailboss.primitives.keccak import keccak256
 from trailboss.sandbox.cache import is_built, load_runtime, released_digest
@@ -29,8 +38,12 @@ PROGRAMS: Final = {"functions": RAW, "SDK Clock": CLOCK}
 BUDGETS: Final = {"functions": 200.0, "SDK Clock": 400.0}
 """Microseconds of CPU of a frame in the sandbox, p50."""
 SLOWEST: Final = 3.0  # p99 in p50s
+MAPPED: Final = {"functions": 1_200.0, "SDK Clock": 2_500.0}
+"""The same where the kernel lists no copied pages, so that each frame's memory is mapped again."""
 FIRST_MS: Final = 30.0
+RESTART_MS: Final = 100.0  # that 1,000 actors add to the opening of a chain and its next block
 KEPT_MIB: Final = 4.0
+ACTORS: Final = 1_000
 MACHINES: Final = 20  # first frames, and actors that are kept, of one figure
 MICROSECONDS: Final = 1e6
 MIB: Final = 2**20
@@ -94,7 +107,13 @@ def run(rounds: int, large: bool) -> Report:
             report.figures += _percentiles(name, source, image, rounds, BUDGETS[program])
             report.figures += _phases(name, source, image, rounds)
     if is_built():
+        image = images["sandbox"]
+        with patch("trailboss.sandbox.pages.page_map", lambda: None):
+            for program, source in PROGRAMS.items():
+                own = f"{source}\n# Machines of the other frames list their pages.\n"
+                report.figures += _percentiles(f"sandbox, {program}, mapped", own, image, rounds, MAPPED[program])
         report.figures += [figure for program in PROGRAMS for figure in _kept(program)]
+        report.figures.append(_restart(image, rounds))
     else:
         report.notes.append("The sandbox is not built: run make sandbox.")
     report.calibration += [calibrate() for _ in range(rounds)]
@@ -163,6 +182,42 @@ def _kept(program: str) -> Iterator[Figure]:
     yield Figure(
         name=f"sandbox, {program}: a kept actor", value=(_held() - before) / MACHINES / MIB, unit="MiB", most=KEPT_MIB
     )
+
+
+def _restart(image: bytes, rounds: int) -> Figure:
+    """Measure what deployed actors add to a restart: processes that open a chain and build a block."""
+    script = "import pathlib, sys; from trailboss.chain import Chain; Chain.open(pathlib.Path(sys.argv[1])).build()"
+    seconds: dict[int, list[float]] = {1: [], ACTORS: []}
+    with TemporaryDirectory(dir=Path.cwd()) as temporary:
+        for count in seconds:
+            _deploy(Path(temporary, str(count)), image, count)
+        for _ in range(rounds):
+            for count, each in seconds.items():
+                start = partial(subprocess.run, [sys.executable, "-c", script, str(Path(temporary, str(count)))])
+                each.append(timed(partial(start, check=True), 1))
+    few, many = (percentile(each, 50) for each in seconds.values())
+    return Figure(name=f"sandbox: {ACTORS:,} actors, a restart", value=(many - few) * 1e3, unit="ms", most=RESTART_MS)
+
+
+def _deploy(directory: Path, image: bytes, count: int) -> None:
+    """Make a chain on which so many actors, each with a source of its own, have been deployed."""
+    key = domain_digest(b"benchmark-deployer")
+    sender = address_of(key)
+    chain = Chain.create(directory, Genesis(chain_id=1, proposer=sender, accounts={sender: 10**24}, image=image))
+    for number in range(count):
+        transaction = Transaction(
+            chain_id=1,
+            nonce=number,
+            instruction=DeployActor(code=f"{RAW}# {number}\n".encode(), salt=bytes(32)),
+            cycles_limit=10**6,
+            cells_limit=10**4,
+            max_fee_per_cycle=10**9,
+            max_fee_per_cell=10**9,
+            sender=sender,
+        )
+        if chain.build([sign_transaction(transaction, key)]).refused:
+            raise AssertionError("a deployment was to succeed")
+    chain.close()
 
 
 def _held() -> int:

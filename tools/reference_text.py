@@ -14,7 +14,7 @@ PARAMS_INTRO: Final = """
 
 Every number of the protocol. `mainnet` has the specification's values. The others change only what their columns name:
 `minimal`, so that tests see the calendar wrap and overflow within forty blocks; `public`, so that entitlements are
-enforced, as a public chain does. Override any of them by its dotted path:
+enforced and the messages of strangers make no block late. Override any of them by its dotted path:
 `LocalChain(params={"timers.max_timers_per_actor": 10_000})`.
 """
 ERRORS_INTRO: Final = """

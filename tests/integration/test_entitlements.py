@@ -86,7 +86,7 @@ def test_public_preset_has_mainnets_numbers_but_for_what_it_enforces() -> None:
         for subject in ("fees", "limits", "timers", "lane", "auction", "globalbox", "calendar", "costs", "source"):
             ours, theirs = (getattr(chain.chain.params, subject) for chain in (public, mainnet))
             differing += [(subject, name) for name in ours.__slots__ if getattr(ours, name) != getattr(theirs, name)]
-        assert differing == [("timers", "schedule_needs_entitlement")]
+        assert differing == [("limits", "messages_delivered_max"), ("timers", "schedule_needs_entitlement")]
 
 
 def test_manifest_of_an_upgrade_takes_the_place_of_the_first() -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -47,7 +48,7 @@ ACTORS: Final = 1_000
 MACHINES: Final = 20  # first frames, and actors that are kept, of one figure
 MICROSECONDS: Final = 1e6
 MIB: Final = 2**20
-_NO_HOST: Final[Any] = None
+_NO_HOST: Final[Any] = SimpleNamespace(context=dict, height=int)  # of frames that call nothing
 
 
 class Clocks:

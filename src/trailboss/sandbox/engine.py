@@ -40,6 +40,7 @@ FUEL_PER_CYCLE: Final = 2_000
 """Units of fuel that one cycle buys. Ordinary programs use 47 to 1,671; only C code on large operands uses more."""
 DEPLOYMENT_FUEL_PER_CYCLE: Final = 4_000  # what a cycle of a deployment buys; everyday sources use 500 to 800
 REQUEST_FUEL: Final = 20  # of each byte that a guest sends: the chain copies and reads it
+_ANSWER_FIELDS: Final = 3  # of a frame: what it returns, its error, the cycles used
 LOCATE_FUEL: Final = 100_000_000  # of the question where an interrupted program stands
 T = TypeVar("T")
 
@@ -93,8 +94,9 @@ class SandboxEngine:
 
     def _run(self, frame: Frame, site: CallSite) -> FrameOutcome:
         # CHECK
+        runtime = self._load()
         try:
-            actor = self._load().actor(frame.source, frame.code_hash, self._params)
+            actor = runtime.actor(frame.source, frame.code_hash, self._params)
         except Rejection as refusal:
             return FrameOutcome(b"", refusal.error())
 
@@ -102,11 +104,11 @@ class SandboxEngine:
         meter = site.meter
         if actor.cycles is not None and actor.cycles > meter.cycles_left:
             # Its module alone uses everything up. The frame runs it again, to say in which line.
-            machine = self._load().loaded_machine(actor.octets, self._params)
+            machine = runtime.loaded_machine(actor.octets, self._params)
             outcome, _ = FrameRun(machine, site, actor, RUN_ALL).outcome()
             machine.close()
             return outcome
-        restorer = self._load().take_machine(actor)
+        restorer = runtime.take_machine(actor)
         restorer.mark()
         kind = RUN_ALL if actor.cycles is None else RUN
         run = FrameRun(restorer.machine, site, actor, kind)
@@ -114,9 +116,8 @@ class SandboxEngine:
         try:
             outcome, is_whole = run.outcome()
         finally:
-            if is_whole and restorer.machine.present_size() == restorer.machine.size:
-                restorer.restore()
-                self._load().keep_machine(actor, restorer)
+            if is_whole and restorer.restore():
+                runtime.keep_machine(actor, restorer)
             else:
                 restorer.close()
         return outcome
@@ -214,17 +215,22 @@ class FrameRun:
         used = meter.cycles_used + (self.actor.cycles or 0 if self.kind == RUN else 0)
         limits = (meter.cycles_limit, meter.cells_limit)
         addresses = (bytes(frame.actor), bytes(frame.deployer))
-        host = self.site.host
-        context = {name: each if type(each) in PLAIN else plain(each) for name, each in host.context().items()}
-        facts = (host.height(), pack(context))
+        facts = (self.site.host.height(), self._context())
         return self.kind, frame.handler, bytes(frame.payload), *addresses, limits, (used, meter.cells_used), facts
 
+    def _context(self) -> bytes:
+        context = self.site.host.context()
+        try:
+            return pack(context)
+        except ValueError:  # A value of a class of the chain's own; most frames have none.
+            return pack(plain(context))
+
     def _answered(self, fields: tuple[object, ...]) -> tuple[bytes, ErrorObject | None]:
-        match fields:
-            case (bytes(returned), error, int(used)) if used >= self.site.meter.cycles_used:
-                self.site.meter.cycles_used = used
-            case _:
-                raise Forgery("an answer of another form, or a meter that runs back")
+        meter = self.site.meter
+        returned, error, used = fields if len(fields) == _ANSWER_FIELDS else (None, None, None)
+        if type(returned) is not bytes or type(used) is not int or used < meter.cycles_used:
+            raise Forgery("an answer of another form, or a meter that runs back")
+        meter.cycles_used = used
         if len(returned) > self.site.params.limits.return_bytes_max:
             raise Forgery(f"an answer of {len(returned)} bytes")
         return returned, None if error is None else read_error(error, self.refusals)

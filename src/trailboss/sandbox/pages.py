@@ -136,13 +136,13 @@ class Restorer:
         """Note, before a frame and on its thread, the page faults so far: without another one no page is copied."""
         self._faults = _page_faults()
 
-    def restore(self) -> None:
-        """Put the first state back. `InvariantError` if memory has grown: such a machine cannot be used again."""
+    def restore(self) -> bool:
+        """Put the first state back; return False if memory has grown: such a machine cannot be used again."""
         if self.machine.present_size() != self.machine.size:
-            raise InvariantError("the memory of a machine has grown; it cannot be put back")
+            return False
         if self._scan is None:
             self._first.map_into(self.machine)
-            return
+            return True
         if self._faults is None or self._faults != _page_faults():
             regions = self._scan.regions(self.machine.address, self.machine.address + self.machine.size)
             if regions != self._regions:
@@ -150,7 +150,7 @@ class Restorer:
                 if sum(end - start for start, end in spans) > COPIES_MAX * PAGE:
                     self._first.map_into(self.machine)
                     self._regions, self._count, self._total = b"", 0, 0
-                    return
+                    return True
                 self._regions = regions
                 self._list(spans)
         done = at = 0
@@ -167,6 +167,7 @@ class Restorer:
             at += _IOVECS_MAX
         if done != self._total:
             raise InvariantError(f"{done} of {self._total} bytes of a machine were put back")
+        return True
 
     def close(self) -> None:
         """Release the machine and the copies of its first state."""

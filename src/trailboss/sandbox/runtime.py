@@ -239,11 +239,11 @@ def ask_guest(machine: Machine, request: tuple[object, ...]) -> tuple[Any, ...]:
     """
     answer = read_value(machine.ask(pack(request)))
     if type(answer) is tuple and answer and type(answer[0]) is int:
-        status, *fields = answer
+        status = answer[0]
         if status == DONE:
-            return tuple(fields)
-        if status == FAILED and len(fields) == 1:
-            raise rejection_of(read_error(fields[0], []))
+            return answer[1:]
+        if status == FAILED and len(answer) == 2:  # with one error
+            raise rejection_of(read_error(answer[1], []))
         if status == BROKEN:
-            raise GuestTrap(f"the guest's engine failed: {fields!r:.200}")
+            raise GuestTrap(f"the guest's engine failed: {answer[1:]!r:.200}")
     raise Forgery("an answer of another form")

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from trailboss.metering.gauge import Gauge
+from trailboss.metering.gauge import Gauge, identity
 from trailboss.metering.instrument import HERE
 from trailboss.metering.names import METHODS
 from trailboss.metering.operators import Operators, written_widths
@@ -73,16 +73,14 @@ class Pricers(Operators):
         }  # fmt: skip
 
     def _called(self, function: Any, price: Pricer, single: Any = None, light: tuple[type, ...] = (str, bytes)) -> Any:
-        """Return the priced form of a function or a type.
-
-        ``single`` takes one argument instead, if that is a small value of a ``light`` type.
-        """
-        free = self.free
-        alone = single or function
+        """Return the priced form of a function or type; ``single`` takes one small value of a ``light`` type."""
+        free, alone = self.free, single or function
+        kinds = frozenset(map(identity, light))  # A program's metaclass can say that its classes equal any type.
 
         def call(*arguments: Any, **named: Any) -> Any:
-            if len(arguments) == 1 and not named and type(arguments[0]) in light and len(arguments[0]) <= free:
-                return alone(*arguments)
+            value: Any = arguments[0] if len(arguments) == 1 and not named else None
+            if identity(type(value)) in kinds and len(value) <= free:
+                return alone(value)
             return function(*price(None, list(arguments), named), **named)
 
         call.__name__ = call.__qualname__ = getattr(function, "__name__", "call")

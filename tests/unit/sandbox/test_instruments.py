@@ -5,7 +5,8 @@ import pytest
 from tests.golden.world import World
 
 VALUES = """0 1 -1 22 63 64 65 True None 1.5 "" "k" "a"*64 "a"*65 "b"*336 "b"*337 b"" b"x" b"x"*64 b"x"*65 [] [1]*16
-    [1]*17 () (1,)*17 {} {"k":1} {"k":1}.keys() range(3) bytearray(b"x") Own(3) Own("k") Text("k") Number(7)"""
+    [1]*17 () (1,)*17 {} {"k":1} {"k":1}.keys() range(3) bytearray(b"x") Own(3) Own("k") Text("k") Number(7)
+    Posing()"""
 INTEGERS = "2**29 2**30 -2**30 2**59 2**119 2**120 -2**120 2**127 2**128 -2**128"
 SHIFTED = "0 1 -1 5 2**30 -2**30 2**119 2**120 2**128 True"
 CLASSES = """
@@ -22,6 +23,18 @@ class Own:
         return 70
     def __contains__(self, item):
         return True
+    def __getitem__(self, key):
+        return (10, 20, 30)[key]
+class Meta(type):
+    def __eq__(self, other):
+        return True
+    def __hash__(self):
+        return 5
+class Posing(metaclass=Meta):
+    def __len__(self):
+        return 1
+    def __iter__(self):
+        return iter([1] * 300)
     def __getitem__(self, key):
         return (10, 20, 30)[key]
 class Text(str):

@@ -123,7 +123,7 @@ class GuestCalls(call_prices.Calls):
 
     def _called(self, function: Any, price: Any, single: Any = None, light: tuple[type, ...] = (str, bytes)) -> Any:
         call = super()._called(function, price, single, light)
-        return call if single is None else _bound("called", (call, single, light))
+        return call if single is None else _bound("called", (call, single, list in light or None))
 
     def glue_instruments(self, names: Mapping[str, object]) -> dict[str, object]:
         """Return the instruments that are functions of the WebAssembly code, by their names in programs.

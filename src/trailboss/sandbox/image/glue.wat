@@ -245,14 +245,19 @@
    (if (local.get $found) (then (return (call $same (local.get $found)))))
    (if (call $error) (then (return (i32.const 0))))))
   (call $call_one (call $part (local.get $self) (i32.const 0)) (local.get $called)))
- ;; A type that is called with nothing, or with one value of up to 16 items. $self is the priced form, the type, and the types of values.
+ ;; A type that is called with nothing, or with one value of up to 16 items: text or bytes, and where the third of $self
+ ;; is not None a list, tuple or dict. The first two are the priced form, and the type.
  (func $called (param $self i32) (param $arguments i32) (param $count i32) (param $names i32) (result i32)
-  (local $value i32)
+  (local $value i32) (local $kind i32)
   (if (i32.eqz (i32.or (local.get $count) (local.get $names))) (then
    (return (call $call_none (call $part (local.get $self) (i32.const 1))))))
   (if (i32.and (i32.eq (local.get $count) (i32.const 1)) (i32.eqz (local.get $names))) (then
    (local.set $value (i32.load (local.get $arguments)))
-   (if (call $has (call $part (local.get $self) (i32.const 2)) (call $type (local.get $value))) (then
+   (local.set $kind (call $type (local.get $value)))
+   (if (i32.or (call $is_text (local.get $value))
+    (i32.and (i32.ne (call $part (local.get $self) (i32.const 2)) (global.get $none))
+     (i32.or (i32.eq (local.get $kind) (global.get $dict))
+      (i32.or (i32.eq (local.get $kind) (global.get $list)) (i32.eq (local.get $kind) (global.get $tuple)))))) (then
     (if (i32.le_u (i32.load offset=8 (local.get $value)) (i32.const 16)) (then
      (return (call $call_one (call $part (local.get $self) (i32.const 1)) (local.get $value)))))))))
   (call $call (call $part (local.get $self) (i32.const 0)) (local.get $arguments) (local.get $count) (local.get $names)))

@@ -21,7 +21,7 @@ from trailboss.model.blocks import Block
 from trailboss.model.transactions import Transaction
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, Height
 from trailboss.sandbox.engines import check_engine, new_engine
 from trailboss.state.disk.files import RESTORE
@@ -178,9 +178,34 @@ class Chain(ChainReader):
         Raises:
             Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.
         """
+        applied = self.stage(transactions, timestamp_ms, signatures_checked=signatures_checked)
+        if unless_refused and applied.refused and not applied.block.transactions:
+            self.forget()
+        else:
+            self.seal(applied)
+        return applied
+
+    def stage(
+        self,
+        transactions: Iterable[Transaction],
+        timestamp_ms: int | None = None,
+        *,
+        proposer: Address | None = None,
+        signatures_checked: bool = False,
+    ) -> Applied:
+        """Apply the next block to the state without appending it; `seal` or `forget` must follow before anything else.
+
+        Nothing of it is on disk until it is sealed. Arguments and refusals are those of `build`.
+
+        Args:
+            transactions: As in `build`.
+            timestamp_ms: As in `build`.
+            proposer: Who gets the tips; None for the one that the genesis states.
+            signatures_checked: As in `build`.
+        """
         try:
-            context = self.next_context(timestamp_ms)
-            applied = self.engine.perform(
+            context = self.next_context(timestamp_ms, proposer)
+            return self.engine.perform(
                 partial(
                     apply_block,
                     context,
@@ -194,13 +219,16 @@ class Chain(ChainReader):
             )
         except BaseException:
             # An interrupt from the keyboard, or a broken invariant: what the block has begun is not left half done.
-            self._go_back(self.height)
+            self.forget()
             raise
-        if unless_refused and applied.refused and not applied.block.transactions:
-            self._go_back(self.height)
-        else:
-            self.blocks.extend((applied.block,))
-        return applied
+
+    def seal(self, applied: Applied) -> None:
+        """Append the staged block: on disk it is durable when this returns."""
+        self.blocks.extend((applied.block,))
+
+    def forget(self) -> None:
+        """Take back what a staged block has changed, as if it had never been; without one it does nothing."""
+        self._go_back(self.blocks.height)
 
     def advance_to(self, height: int) -> Iterator[Block]:
         """Build empty blocks up to a height; every due timer runs in its own block. Yields each block, in order.
@@ -268,8 +296,8 @@ class Chain(ChainReader):
         """
         return self.timer_count() > 0 or not nothing_waits(self.store.read)
 
-    def next_context(self, timestamp_ms: int | None = None) -> BlockContext:
-        """Return the facts of the next block; its timestamp and refusals are those of `build`."""
+    def next_context(self, timestamp_ms: int | None = None, proposer: Address | None = None) -> BlockContext:
+        """Return the facts of the next block; its arguments and refusals are those of `stage`."""
         parent = self.blocks.head
         if timestamp_ms is None:
             timestamp_ms = parent.header.timestamp_ms + self._interval_ms
@@ -287,7 +315,7 @@ class Chain(ChainReader):
             height=Height(parent.height + 1),
             timestamp_ms=timestamp_ms,
             parent=parent.hash,
-            proposer=self.genesis.proposer,
+            proposer=self.genesis.proposer if proposer is None else proposer,
             parent_cycles_used=parent.header.cycles_used,
             rules=rules,
             parent_state_root=parent.header.state_root,

@@ -84,8 +84,11 @@ def _write_chain(writer: export_frames.FrameWriter, chain: ChainReader, on_block
             writer.write(export_frames.IdleContent(parent.height, parent.hash))
         if not is_idle:
             encoded, header = tuple(map(encode_transaction, block.transactions)), block.header
+            content = (block.height, header.timestamp_ms, encoded, block.hash, header.state_root)
             writer.write(
-                export_frames.BlockContent(block.height, header.timestamp_ms, encoded, block.hash, header.state_root)
+                export_frames.ProposedContent(*content, header.proposer)
+                if chain.genesis.validators
+                else export_frames.BlockContent(*content)
             )
         if on_block is not None:
             on_block(block)
@@ -195,7 +198,9 @@ def _build(path: Path, chain: Chain, on_block: OnBlock | None) -> None:
 def _build_block(reader: export_frames.FrameReader, chain: Chain, content: export_frames.BlockContent) -> Block:
     try:
         transactions = [decode_transaction(encoded) for encoded in content.transactions]
-        applied = chain.build(transactions, content.timestamp_ms)
+        account = content.proposer if isinstance(content, export_frames.ProposedContent) else b""
+        applied = chain.stage(transactions, content.timestamp_ms, proposer=chain.genesis.proposer_of(account))
+        chain.seal(applied)
     except Rejection as rejection:
         raise _differing(reader, content.height, f"it is refused: {rejection.what}") from None
     for transaction, refusal in applied.refused:

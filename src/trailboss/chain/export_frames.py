@@ -6,6 +6,7 @@ frame    length of the content (4) ‖ content ‖ CRC-32 of both (4)
 content  positional msgpack, the name of its kind first:
          ["genesis", genesis, hash, state root]
          ["block", height, timestamp, [transaction…], hash, state root]
+         ["proposed", …the same, proposer]    a block of a network, where each has a proposer of its own
          ["idle", height of the last, hash of the last]
          ["end", height of the last, SHA-256 of all bytes before this frame]
 ```
@@ -56,6 +57,12 @@ class BlockContent(msgspec.Struct, frozen=True, array_like=True, tag="block"):
     state_root: bytes  # after it
 
 
+class ProposedContent(BlockContent, frozen=True, array_like=True, tag="proposed"):
+    """One block of a network."""
+
+    proposer: bytes  # account that got its tips, 20 bytes
+
+
 class IdleContent(msgspec.Struct, frozen=True, array_like=True, tag="idle"):
     """A run of blocks in which nothing happens, after the block before."""
 
@@ -70,7 +77,7 @@ class EndContent(msgspec.Struct, frozen=True, array_like=True, tag="end"):
     digest: bytes  # SHA-256 of all bytes of the file before this frame
 
 
-Content = GenesisContent | BlockContent | IdleContent | EndContent
+Content = GenesisContent | BlockContent | ProposedContent | IdleContent | EndContent
 
 _decoder: Final[msgspec.msgpack.Decoder[Content]] = msgspec.msgpack.Decoder(Content)
 

@@ -198,7 +198,9 @@ def _rebuilt(chain: ChainReader, replica: Chain, last: int) -> Iterator[tuple[Bl
             idle = []
             # A block before its parent's time cannot be built at all; this one differs in its timestamp then.
             timestamp = max(block.header.timestamp_ms, replica.head.header.timestamp_ms)
-            applied = replica.build(block.transactions, timestamp)
+            proposer = replica.genesis.proposer_of(block.header.proposer)
+            applied = replica.stage(block.transactions, timestamp, proposer=proposer)
+            replica.seal(applied)
             yield block, applied.block, applied.refused
         if len(idle) == CHECKPOINT_BLOCKS:
             yield from _advanced(idle, replica)

@@ -13,6 +13,11 @@ image = "0x…"
 
 [params]
 "timers.max_timers_per_actor" = 2_048
+
+[[validators]]
+public_key = "0x…"
+power = 10
+fee_account = "0x…"
 ```
 """
 
@@ -30,6 +35,7 @@ from trailboss.mechanisms.registry import GENESIS_PARAMS, build_mechanism
 from trailboss.model.actors import Account, encode_account
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, header_hash
 from trailboss.model.configs import Economy, amount_octets, encode_record
+from trailboss.model.validators import POWER_MAX, PUBLIC_KEY_BYTES, Validator
 from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import ConfigurationError, Rejection
 from trailboss.primitives.octets import ZERO_HASH, Address
@@ -42,9 +48,12 @@ ACTIVATION: Final = "lane.activation_height"
 DEVELOPMENT: Final = "development"
 IMAGE: Final = "image"
 IMAGE_BYTES: Final = 32
-OPTIONAL_KEYS: Final = (DEVELOPMENT, IMAGE)
+VALIDATORS: Final = "validators"
+OPTIONAL_KEYS: Final = (DEVELOPMENT, IMAGE, VALIDATORS)
+SHOWN_DIGITS: Final = 12  # of the digest of a genesis in the engine's name of a chain, which has room for 50 characters
 ENCODED_KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
 KEYS: Final = (*ENCODED_KEYS, *OPTIONAL_KEYS)
+VALIDATOR_KEYS: Final = ("public_key", "power", "fee_account")
 
 
 class Genesis(Struct, frozen=True, kw_only=True):
@@ -62,6 +71,8 @@ class Genesis(Struct, frozen=True, kw_only=True):
     development: bool = False
     # Digest of the sandbox's image that runs its actors, 32 bytes; empty for the native engine. Decision: D-102.
     image: bytes = b""
+    # Who votes on the blocks of a network; empty for a chain that one node runs. Decision: D-103.
+    validators: tuple[Validator, ...] = ()
 
     def params(self) -> ChainParams:
         """Return the chain's parameters; see `load_params` for what it refuses."""
@@ -78,11 +89,19 @@ class Genesis(Struct, frozen=True, kw_only=True):
         """Return the digest of all of it, 32 bytes: two chains with one id still differ in this."""
         return domain_digest(b"cowboy-genesis-v1", encode_genesis(self))
 
+    def proposer_of(self, account: bytes) -> Address:
+        """Return who gets the tips of a block that states an account: that, if a validator has it, else `proposer`."""
+        return next((each.fee_account for each in self.validators if each.fee_account == account), self.proposer)
+
+    def engine_chain_id(self) -> str:
+        """Return the name that a network's engine signs blocks under: it binds them to this genesis."""
+        return f"trailboss-{self.chain_id}-{self.instance_id().hex()[:SHOWN_DIGITS]}"
+
 
 def encode_genesis(genesis: Genesis) -> bytes:
     """Return the canonical CBOR of a genesis: a map of its fields by their TOML names.
 
-    Only a development chain, and one that runs the sandbox, has those fields. Decision: D-69, D-102.
+    Only a development chain, one that runs the sandbox and a network have those fields. Decision: D-69, D-102, D-103.
     """
     table: dict[str, object] = {
         "chain_id": genesis.chain_id,
@@ -97,6 +116,8 @@ def encode_genesis(genesis: Genesis) -> bytes:
         table[DEVELOPMENT] = True
     if genesis.image:
         table[IMAGE] = genesis.image
+    if genesis.validators:
+        table[VALIDATORS] = [[each.public_key, each.power, bytes(each.fee_account)] for each in genesis.validators]
     return encode_canonical(table)
 
 
@@ -141,6 +162,7 @@ def check_genesis(genesis: Genesis) -> ChainParams:
         )
     if len(genesis.image) not in (0, IMAGE_BYTES):
         raise ConfigurationError(f"genesis image has {len(genesis.image)} bytes; a digest has {IMAGE_BYTES}")
+    _check_validators(genesis)
     supply = sum(genesis.accounts.values())
     if supply > U128_MAX:
         raise ConfigurationError(f"the genesis accounts hold {supply} base units, more than 128 bits")
@@ -198,6 +220,26 @@ def _checked(table: Mapping[str, Any], *, is_text: bool) -> Genesis:
         if account in accounts:
             raise ConfigurationError(f"genesis accounts names {account} twice")
         accounts[account] = _integer(f"accounts.{account}", balance, U128_MAX)
+
+    def validator(at: int, value: Any) -> Validator:
+        name = f"{VALIDATORS}[{at}]"
+        if is_text:
+            value = _of(name, value, dict, "a table")
+            if value.keys() != set(VALIDATOR_KEYS):
+                raise ConfigurationError(f"genesis {name} has exactly the keys {', '.join(VALIDATOR_KEYS)}")
+            value = [value[key] for key in VALIDATOR_KEYS]
+        elif len(_of(name, value, list, "a list")) != len(VALIDATOR_KEYS):
+            raise ConfigurationError(f"genesis {name} is a list of {', '.join(VALIDATOR_KEYS)}")
+        public_key, power, account = value
+        if is_text:
+            public_key = _octets(f"{name}.public_key", public_key)
+        return Validator(
+            public_key=_of(f"{name}.public_key", public_key, bytes, "bytes"),
+            power=_integer(f"{name}.power", power, POWER_MAX),
+            fee_account=address(f"{name}.fee_account", account),
+        )
+
+    validators = _of(VALIDATORS, table.get(VALIDATORS, []), list, "a list")
     image = table.get(IMAGE, "" if is_text else b"")
     deployers = _of("system_deployers", table.get("system_deployers", []), list, "a list")
     overrides = _of("params", table.get("params", {}), dict, "a table")
@@ -210,18 +252,38 @@ def _checked(table: Mapping[str, Any], *, is_text: bool) -> Genesis:
         accounts=accounts,
         overrides={_of("params", path, str, "text"): value for path, value in overrides.items()},
         development=_of(DEVELOPMENT, table.get(DEVELOPMENT, False), bool, "true or false"),
-        image=_image(image) if is_text else _of(IMAGE, image, bytes, "bytes"),
+        image=_octets(IMAGE, image) if is_text else _of(IMAGE, image, bytes, "bytes"),
+        validators=tuple(validator(at, each) for at, each in enumerate(validators)),
     )
     check_genesis(genesis)
     return genesis
 
 
-def _image(value: Any) -> bytes:
-    text = _of(IMAGE, value, str, "text")
+def _check_validators(genesis: Genesis) -> None:
+    validators = genesis.validators
+    for at, validator in enumerate(validators):
+        if len(validator.public_key) != PUBLIC_KEY_BYTES:
+            what = f"has {len(validator.public_key)} bytes; an Ed25519 public key has {PUBLIC_KEY_BYTES}"
+            raise ConfigurationError(f"genesis {VALIDATORS}[{at}].public_key {what}")
+        if validator.power < 1:
+            raise ConfigurationError(f"genesis {VALIDATORS}[{at}].power = {validator.power} must be 1 or more")
+    if len({validator.public_key for validator in validators}) < len(validators):
+        raise ConfigurationError(f"genesis {VALIDATORS} names a public key twice")
+    power = sum(validator.power for validator in validators)
+    if power > POWER_MAX:
+        raise ConfigurationError(f"genesis {VALIDATORS} have {power} votes together, above {POWER_MAX}")
+    if validators and genesis.development:
+        raise ConfigurationError(
+            f"genesis {DEVELOPMENT} = true contradicts {VALIDATORS}: a development chain takes unsigned transactions"
+        )
+
+
+def _octets(name: str, value: Any) -> bytes:
+    text = _of(name, value, str, "text")
     try:
         return bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
-        raise ConfigurationError(f"genesis image = {value!r} must be a digest, 0x and 64 hexadecimal digits") from None
+        raise ConfigurationError(f"genesis {name} = {value!r} must be 0x and 64 hexadecimal digits") from None
 
 
 def _of(name: str, value: Any, kind: type[Kind], wanted: str) -> Kind:

@@ -1,0 +1,1 @@
+"""The chain on CometBFT: several validators agree on every block. Decision: D-103."""

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, Protocol
 
 import uvicorn
 import uvloop
@@ -36,7 +36,17 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 Ready = Callable[[Node, int], None]
 
 
-def run_node(options: NodeOptions, ready: Ready) -> int:
+class Companion(Protocol):
+    """What runs beside a node, on its event loop."""
+
+    def begin(self, node: Node) -> None:
+        """Begin, once the node has begun."""
+
+    async def close(self) -> None:
+        """End; the node closes after it."""
+
+
+def run_node(options: NodeOptions, ready: Ready, companion: Companion | None = None) -> int:
     """Run a node until a signal or a failure ends it, and return the exit status: 0, or 1 after a failure.
 
     ``ready`` is called with the node and the port when it answers.
@@ -51,15 +61,17 @@ def run_node(options: NodeOptions, ready: Ready) -> int:
         # Outside of the loop: an index that is rebuilt takes its time, and Ctrl-C ends that as it ends any program.
         node = open_node(options)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(node, listener, ready))
+            runner.run(_serve(node, listener, ready, companion))
     return 1 if node.health.status == FAILED else 0
 
 
-async def _serve(node: Node, listener: socket.socket, ready: Ready) -> None:
+async def _serve(node: Node, listener: socket.socket, ready: Ready, companion: Companion | None) -> None:
     """Answer requests until the node is stopped, or fails."""
 
     def begin() -> None:
         node.start()
+        if companion is not None:
+            companion.begin(node)
         ready(node, listener.getsockname()[1])
 
     stop = _catch_signals()
@@ -83,6 +95,8 @@ async def _serve(node: Node, listener: socket.socket, ready: Ready) -> None:
         finally:
             watching.cancel()
     finally:
+        if companion is not None:
+            await companion.close()
         await node.close()
 
 

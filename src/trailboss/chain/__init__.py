@@ -3,5 +3,6 @@
 from trailboss.chain.chain import Chain, Snapshot
 from trailboss.chain.reader import ChainReader
 from trailboss.chain.view import ChainView
+from trailboss.execution.block import Applied
 
-__all__ = ["Chain", "ChainReader", "ChainView", "Snapshot"]
+__all__ = ["Applied", "Chain", "ChainReader", "ChainView", "Snapshot"]

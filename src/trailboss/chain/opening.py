@@ -13,11 +13,14 @@ from msgspec import Struct, field
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.development import ACCOUNT_COUNT, development_account, development_genesis
-from trailboss.execution.genesis import Genesis, decode_genesis
+from trailboss.execution.genesis import Genesis, decode_genesis, encode_genesis, parse_genesis
 from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.sandbox.engines import EngineName, default_engine, engine_name, image_of
 from trailboss.state.disk.files import TABLES_NAME, DirectoryLock
 from trailboss.state.disk.store import DiskStore, StoreSettings
+
+__all__ = ["GenesisOptions", "create_temporary", "differences", "encode_genesis", "funded_accounts", "new_genesis"]
+__all__ += ["open_as_wanted", "open_or_create", "parse_genesis", "stated_genesis", "temporary_directory"]
 
 PRESET: Final = "mainnet"
 MECHANISM: Final = "fifo"

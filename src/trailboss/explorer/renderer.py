@@ -32,6 +32,7 @@ RHYTHMS: Final = {
     Rhythm.AUTO: "a block for each transaction, and every {time:,} ms while a timer is pending",
     Rhythm.MANUAL: "blocks on request",
     Rhythm.INTERVAL: "a block every {time:,} ms",
+    Rhythm.NETWORK: "blocks of a network",
 }
 NAVIGATION: Final = tuple((page.title, page.path) for page in PAGES if page.title)
 DIGEST_DIGITS: Final = 16

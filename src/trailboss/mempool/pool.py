@@ -13,7 +13,7 @@ from trailboss.mempool import records
 from trailboss.mempool.admission import check_entry, find_room, find_void
 from trailboss.mempool.journal import Journal
 from trailboss.mempool.order import Contents, choose
-from trailboss.model.transactions import Transaction
+from trailboss.model.transactions import Transaction, check_signature
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 
@@ -81,6 +81,29 @@ class Mempool:
                 hash=transaction_hash, status=records.AdmissionStatus.REFUSED, rejection=rejection
             )
         return verdict
+
+    def admit(
+        self, view: ChainReader, raw: bytes, transaction: Transaction | None = None, *, is_signed: bool = True
+    ) -> records.AdmissionOutcome:
+        """Take in the transaction of wire bytes, or refuse it: all checks, the cheap ones before the signature.
+
+        The caller may have decoded it already, and may vouch for it with ``is_signed`` False.
+
+        Raises:
+            StorageError: If the journal cannot be written.
+        """
+        name = Hash32(sha256(raw))
+        try:
+            if transaction is None:
+                transaction = decode_transaction(raw)
+            if name not in self._pooled:
+                # A flood of hopeless transactions must not delay the signatures.
+                self.check(view, transaction)
+                if is_signed:
+                    check_signature(transaction)
+            return self.add(view, transaction, raw, name)
+        except Rejection as rejection:
+            return records.AdmissionOutcome(hash=name, status=records.AdmissionStatus.REFUSED, rejection=rejection)
 
     def recover(self, view: ChainReader) -> records.Recovery:
         """Take in what waits in the journal, when a node starts. Signatures are not checked: `verify` does that.

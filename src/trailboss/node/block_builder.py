@@ -1,25 +1,27 @@
 """What is done with the chain, a step at a time, and how each step is published, by the thread that has the chain."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from itertools import chain as chained
 from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct, field
 
-from trailboss.chain import Chain, Snapshot
+from trailboss.chain import Applied, Chain, Snapshot
 from trailboss.chain.view import ChainView
 from trailboss.index import Index
 from trailboss.mempool import Mempool, Pooled
-from trailboss.model.blocks import Block
-from trailboss.model.transactions import Transaction, Transfer
+from trailboss.model.blocks import Block, Origin
+from trailboss.model.transactions import Transaction, Transfer, transaction_hash
 from trailboss.node.options import Clock, NodeOptions
-from trailboss.primitives.errors import Rejection, RejectionReason, TrailbossError
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason, TrailbossError
+from trailboss.primitives.octets import Address, Hash32
 
 BATCH_BLOCKS: Final = 256  # blocks without transactions that are published together
 ADVANCE_MAX: Final = 10_000_000  # blocks that one request may have built
 SMALL_TRANSFERS_MAX: Final = 16  # transfers of a small block, some 100 µs each
+FRAME_BYTES: Final = 8  # at most what a network's engine adds to each transaction of a proposal: a tag and a length
 NANOSECONDS_PER_MS: Final = 1_000_000
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 NOTHING: Final[Mapping[Hash32, Rejection]] = MappingProxyType({})
@@ -91,6 +93,7 @@ class Builder:
         self._clocks = clocks
         self._announce = announce
         self._is_stopping = is_stopping
+        self._staged: tuple[int, Applied] | None = None  # when its work began, and what it came to
 
     def is_small(self) -> bool:
         """Return whether the next block holds a few transfers and nothing else, and is not written to a disk.
@@ -142,6 +145,54 @@ class Builder:
         blocks = (applied.block,) if is_built else ()
         self._publish(blocks, begun, included=included, refused=refused, late=late, left=left)
         return is_built
+
+    def propose(self, octets_max: int) -> list[bytes]:
+        """Return the wire bytes of what the mempool has for the next block, at most so many of them all told.
+
+        Each transaction takes `FRAME_BYTES` more. Those of a sender stay in the order of their nonces.
+        """
+        limits = self.chain.rules().params.limits
+        offered = self._mempool.take(
+            self.view, limits.block_cycles_max, limits.block_cells_max, self._options.block_transactions_max
+        )
+        sizes = accumulate(len(pooled.raw) + FRAME_BYTES for pooled in offered)
+        return [pooled.raw for pooled, size in zip(offered, sizes, strict=True) if size <= octets_max]
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether a block is applied and neither sealed nor forgotten: the chain must not be asked anything then."""
+        return self._staged is not None
+
+    def stage(self, transactions: Sequence[Transaction], timestamp_ms: int, proposer: Address) -> Applied:
+        """Apply the next block as a network has agreed on it; the signatures of its transactions are checked already.
+
+        What was staged before is forgotten. `seal` appends and publishes it.
+        """
+        self.forget()
+        begun = self._clocks.now()
+        applied = self.chain.stage(transactions, timestamp_ms, proposer=proposer, signatures_checked=True)
+        self._staged = begun, applied
+        return applied
+
+    def seal(self) -> None:
+        """Append the staged block, and publish it.
+
+        Raises:
+            InvariantError: If none is staged.
+        """
+        if self._staged is None:
+            raise InvariantError(f"no block is staged above block {self.chain.height}")
+        (begun, applied), self._staged = self._staged, None
+        self.chain.seal(applied)
+        included = [Hash32(each.origin_hash) for each in applied.block.receipts if each.origin is Origin.TRANSACTION]
+        refused = {transaction_hash(transaction): why for transaction, why in applied.refused}
+        self._publish((applied.block,), begun, included=included, refused=refused)
+
+    def forget(self) -> None:
+        """Take back the staged block, if there is one: no network will commit it."""
+        if self._staged is not None:
+            self._staged = None
+            self.chain.forget()
 
     def _until(self, end: int, transactions: Iterable[Transaction]) -> Iterator[Transaction]:
         """Yield transactions until a time, the first in any case: fires before it may have used up the time."""

@@ -67,6 +67,7 @@ class ChainThread:
         self._failed = failed
         self._timer = BlockTimer(options.pace, clocks.now())
         self._commands: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._put_off: list[Callable[[], None]] = []  # commands that wait until no block is staged
         self._thread = Thread(target=self._run, name="chain", daemon=True)
         self._token = Lock()
         self._is_stopping = False
@@ -87,14 +88,18 @@ class ChainThread:
         self._timer.change(self._timer.pace, self._now())
         self._thread.start()
 
-    def do(self, command: Callable[[Builder], Result]) -> Future[Result]:
+    def do(self, command: Callable[[Builder], Result], *, for_network: bool = False) -> Future[Result]:
         """Have a command run on the chain thread, and return its future result.
 
         A refusal goes to the caller, as does `StoppingError`; any other error goes there too, and ends the thread.
+        While a network's block is staged, only the network's own commands run, and the others wait.
         """
         future: Future[Result] = Future()
 
         def run() -> None:
+            if self.builder.is_staged and not for_network and not self._is_stopping:
+                self._put_off.append(run)
+                return
             if not future.set_running_or_notify_cancel():
                 return
             try:
@@ -203,6 +208,10 @@ class ChainThread:
             return
         with self._token:
             command()
+            if self._put_off and not self.builder.is_staged:
+                for each in self._put_off:
+                    self._commands.put(each)
+                self._put_off.clear()
             # Whatever it did, something may wait for a block now.
             self._timer.call()
 
@@ -229,6 +238,8 @@ class ChainThread:
     def _refuse_the_rest(self) -> None:
         with self._gate:
             self._is_closed = True
+        for command in self._put_off:
+            command()
         with suppress(Empty):
             while True:
                 self._commands.get_nowait()()

@@ -28,20 +28,22 @@ class Rhythm(Enum):
     INTERVAL = "interval"
     AUTO = "auto"
     MANUAL = "manual"
+    NETWORK = "network"
 
 
 class Pace(Struct, frozen=True):
     """When blocks are built."""
 
     # ``INTERVAL``: one every so often, empty ones too. ``AUTO``: one as soon as a transaction waits, and one every so
-    # often while a timer lives. ``MANUAL``: only on request; the other two build on request too.
+    # often while a timer lives. ``MANUAL``: only on request; the first two build on request too. ``NETWORK``: when the
+    # validators of a network agree on one.
     rhythm: Rhythm
-    # Milliseconds from one block to the next, 10 to 3,600,000; 0 under ``MANUAL``. Under ``AUTO`` they are counted from
-    # the last block, whatever that came for.
+    # Milliseconds from one block to the next, 10 to 3,600,000; 0 under the last two. Under ``AUTO`` they are counted
+    # from the last block, whatever that came for.
     block_time_ms: int = 0
 
     def __post_init__(self) -> None:
-        is_timed = self.rhythm is not Rhythm.MANUAL
+        is_timed = self.rhythm in (Rhythm.INTERVAL, Rhythm.AUTO)
         if is_timed and not BLOCK_TIME_MIN_MS <= self.block_time_ms <= BLOCK_TIME_MAX_MS:
             raise ConfigurationError(
                 f"a block every {self.block_time_ms} ms cannot be: the time from one block to the next is "
@@ -58,6 +60,7 @@ class Pace(Struct, frozen=True):
 
 AUTO: Final = Pace(Rhythm.AUTO, BLOCK_TIME_MS)
 MANUAL: Final = Pace(Rhythm.MANUAL)
+NETWORK: Final = Pace(Rhythm.NETWORK)
 
 
 class Clock(Enum):

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from hashlib import sha256
 from itertools import chain as chained
 from tempfile import TemporaryDirectory
 from time import monotonic_ns, time_ns
@@ -20,13 +19,14 @@ from trailboss.index.records import IndexedTransaction
 from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Mempool
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.timers import Timer
-from trailboss.model.transactions import Transaction, check_signature
+from trailboss.model.transactions import Transaction
 from trailboss.node.block_builder import Builder, Clocks, Published, StoppingError
 from trailboss.node.chain_thread import STOPPING, ChainThread
 from trailboss.node.dev_controls import Development
 from trailboss.node.feed import Feed
 from trailboss.node.logs import log_failure, log_step
 from trailboss.node.metrics import Metrics
+from trailboss.node.network import Network
 from trailboss.node.options import NodeOptions, Pace
 from trailboss.node.view_leases import Lender
 from trailboss.node.watchtower import Watchtower
@@ -97,6 +97,8 @@ class Node:
         admit = partial(self.admit, are_signed=False)
         self.development = Development(mempool, self.do, admit, self.set_pace) if options.development else None
         self.health = Health(RUNNING)
+        self.failure: BaseException | None = None  # what it failed of
+        self.network: Network | None = None  # the network that it is part of; None for a chain of its own
         self.ended = asyncio.Event()
         self._chain = chain
         self._temporary = temporary
@@ -137,6 +139,11 @@ class Node:
         verdicts = [self._admit(transaction) for transaction in transactions]
         self._on_verdicts(verdicts)
         return verdicts
+
+    @property
+    def builder(self) -> Builder:
+        """What builds its blocks; its methods run on the chain thread alone."""
+        return self._chain_thread.builder
 
     async def outcome(self, tx_hash: Hash32, timeout_ms: int) -> TransactionOutcome | None:
         """Wait until a transaction is in a block or refused; None if neither happens in time. See `outcomes`."""
@@ -191,6 +198,14 @@ class Node:
             StoppingError: If the node stops first.
         """
         return await asyncio.wrap_future(self._chain_thread.do(command))
+
+    async def on_chain(self, work: Callable[[], Result]) -> Result:
+        """Run a network's work on the chain thread, also while one of its blocks is staged.
+
+        Raises:
+            StoppingError: If the node stops first.
+        """
+        return await asyncio.wrap_future(self._chain_thread.do(lambda _: work(), for_network=True))
 
     async def set_pace(self, pace: Pace) -> None:
         """Go on at another pace."""
@@ -258,18 +273,12 @@ class Node:
         return self._chain_thread.do(command).result()
 
     def _admit(self, transaction: Transaction, *, is_signed: bool = True) -> AdmissionOutcome:
-        tx_hash = ZERO_HASH
         try:
             raw = encode_transaction(transaction)
-            tx_hash = Hash32(sha256(raw).digest())
-            if self.mempool.find(tx_hash) is None:
-                # The cheap checks come first: a flood of hopeless transactions must not delay the signatures.
-                self.mempool.check(self.view, transaction)
-                if is_signed:
-                    check_signature(transaction)
-            return self.mempool.add(self.view, transaction, raw, tx_hash)
         except Rejection as rejection:
-            return AdmissionOutcome(hash=tx_hash, status=AdmissionStatus.REFUSED, rejection=rejection)
+            return AdmissionOutcome(hash=ZERO_HASH, status=AdmissionStatus.REFUSED, rejection=rejection)
+        try:
+            return self.mempool.admit(self.view, raw, transaction, is_signed=is_signed)
         except StorageError as error:
             self._announce_failure(error)
             raise StoppingError(STOPPING) from error
@@ -280,7 +289,7 @@ class Node:
         self._loop.call_soon_threadsafe(self._on_announcement, published)
 
     def _announce_failure(self, error: BaseException) -> None:
-        self._loop.call_soon_threadsafe(self._fail, error)
+        self._loop.call_soon_threadsafe(self.fail, error)
 
     # On the event loop
 
@@ -304,13 +313,19 @@ class Node:
 
     def _on_verdicts(self, verdicts: Sequence[AdmissionOutcome]) -> None:
         for verdict in verdicts:
-            if verdict.rejection is not None:
-                self.metrics.refused(verdict.rejection)
-            elif not self._chain_thread.is_build_scheduled:
+            self.on_verdict(verdict)
+            if verdict.rejection is None and not self._chain_thread.is_build_scheduled:
                 # In the loop's next turn, so that one block holds what comes in this one.
                 self._chain_thread.is_build_scheduled = True
                 self._loop.call_soon(self._chain_thread.build_here)
-            self._finish_waits(TransactionOutcome(each.hash, rejection=each.rejection) for each in verdict.endings)
+        if self.network is not None:
+            self.network.relay([verdict.hash for verdict in verdicts if verdict.rejection is None])
+
+    def on_verdict(self, verdict: AdmissionOutcome) -> None:
+        """Count a verdict of the mempool, and end the waits that it has ended."""
+        if verdict.rejection is not None:
+            self.metrics.refused(verdict.rejection)
+        self._finish_waits(TransactionOutcome(each.hash, rejection=each.rejection) for each in verdict.endings)
 
     def _finish_waits(self, outcomes: Iterable[TransactionOutcome]) -> None:
         for outcome in outcomes:
@@ -325,7 +340,11 @@ class Node:
             return {tx_hash: TransactionOutcome(tx_hash, found, self.view.blocks[found.height])}
         return {} if rejection is None else {tx_hash: TransactionOutcome(tx_hash, rejection=rejection)}
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
+        """Stop the node for an error, and say why."""
+        if self.failure is not None:
+            return
+        self.failure = error
         self.health = Health(FAILED, str(error) or type(error).__name__)
         log_failure(error)
         self.begin_stop()

@@ -309,5 +309,6 @@ def _pace_words(options: NodeOptions) -> str:
         Rhythm.INTERVAL: f"a block every {time}, empty ones too",
         Rhythm.AUTO: f"a block as soon as a transaction waits, and every {time} while a timer is pending",
         Rhythm.MANUAL: "no block by itself",
+        Rhythm.NETWORK: "a block as soon as the validators agree on one",
     }
     return f"{words[pace.rhythm]}{asked}{clock}"

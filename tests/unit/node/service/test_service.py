@@ -77,7 +77,7 @@ async def test_signature_is_not_looked_at_when_a_transaction_could_not_come_in_a
     def refuse(_: Transaction) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("trailboss.node.service.check_signature", refuse)
+    monkeypatch.setattr("trailboss.mempool.pool.check_signature", refuse)
     [verdict] = await node.submit([replace(drafted(node), chain_id=2)])
     assert verdict.rejection.reason is RejectionReason.CHAIN_ID_MISMATCH
 

@@ -21,6 +21,8 @@ fee_account = "0x…"
 ```
 """
 
+import json
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
@@ -54,6 +56,7 @@ SHOWN_DIGITS: Final = 12  # of the digest of a genesis in the engine's name of a
 ENCODED_KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
 KEYS: Final = (*ENCODED_KEYS, *OPTIONAL_KEYS)
 VALIDATOR_KEYS: Final = ("public_key", "power", "fee_account")
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 class Genesis(Struct, frozen=True, kw_only=True):
@@ -149,6 +152,39 @@ def parse_genesis(text: str) -> Genesis:
         if name not in table:
             raise ConfigurationError(f"genesis lacks {name}")
     return _checked(table, is_text=True)
+
+
+def genesis_text(genesis: Genesis) -> str:
+    """Return a genesis as TOML, from which `parse_genesis` reads an equal one."""
+    keys: dict[str, object] = {
+        "chain_id": genesis.chain_id,
+        "preset": genesis.preset,
+        "mechanism": genesis.mechanism,
+        "proposer": str(genesis.proposer),
+        "system_deployers": [str(address) for address in genesis.system_deployers],
+    }
+    if genesis.development:
+        keys[DEVELOPMENT] = True
+    if genesis.image:
+        keys[IMAGE] = f"0x{genesis.image.hex()}"
+    accounts = {str(address): balance for address, balance in genesis.accounts.items()}
+    parts = [table_text("", keys), table_text("[accounts]", accounts), table_text("[params]", genesis.overrides)]
+    for each in genesis.validators:
+        values = (f"0x{each.public_key.hex()}", each.power, str(each.fee_account))
+        parts.append(table_text(f"[[{VALIDATORS}]]", dict(zip(VALIDATOR_KEYS, values, strict=True))))
+    return "\n".join(parts)
+
+
+def table_text(heading: str, table: Mapping[str, object]) -> str:
+    """Return a TOML table of text, numbers, truths and lists, which are written as in JSON.
+
+    >>> print(table_text("[accounts]", {"name": "a", "a.b": [1, True]}), end="")
+    [accounts]
+    name = "a"
+    "a.b" = [1, true]
+    """
+    lines = [f"{key if _BARE.fullmatch(key) else json.dumps(key)} = {json.dumps(table[key])}" for key in table]
+    return "\n".join([*([heading] if heading else ()), *lines, ""])
 
 
 def check_genesis(genesis: Genesis) -> ChainParams:

@@ -1,0 +1,82 @@
+"""Running one node of a network: its chain, what it serves, and its engine."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from trailboss.chain import Chain
+from trailboss.network.companion import NetworkCompanion
+from trailboss.network.halts import HALTED_STATUS, Halt, NetworkHaltError
+from trailboss.network.home import Home
+from trailboss.node.logs import log
+from trailboss.node.options import NETWORK, NodeOptions
+from trailboss.node.service import Node
+from trailboss.primitives.errors import StorageError
+from trailboss.server import run_node
+
+SETTLED: Final = 0  # height of a chain that has committed nothing yet
+
+
+def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[Node, int], None]) -> int:
+    """Run the node of a home until a signal or a failure ends it, and return the exit status.
+
+    That is 0, 1 after a failure after which it may start again, or `HALTED_STATUS` where an operator has to decide.
+
+    Args:
+        home: The node's home; its chain is made if there is none.
+        engine: The engine's program.
+        options: How the node serves; where, and what runs it, follow from the home.
+        ready: Called with the node and its port when it answers.
+
+    Raises:
+        ConfigurationError: If it cannot listen, or the chain did not start from the home's genesis.
+        StorageError: If the home cannot be used, or another process runs it.
+    """
+    try:
+        _prepare(home)
+    except NetworkHaltError as error:
+        log().error("the node must not start", what=str(error))
+        return HALTED_STATUS
+    found: list[Node] = []
+
+    def begin(node: Node, port: int) -> None:
+        found.append(node)
+        ready(node, port)
+
+    companion = NetworkCompanion(
+        home.name,
+        home.key or b"",
+        command=[str(engine), "start", "--home", str(home.engine_directory)],
+        rpc_url=home.rpc_url,
+        socket=home.app_socket,
+        logs=home.log_directory,
+    )
+    options = replace(
+        options,
+        pace=NETWORK,
+        development=False,
+        directory=home.chain_directory,
+        host=home.api_host,
+        port=home.api_port,
+    )
+    status = run_node(options, begin, companion)
+    is_halted = any(isinstance(node.failure, NetworkHaltError) for node in found)
+    return HALTED_STATUS if is_halted else status
+
+
+def _prepare(home: Home) -> None:
+    """Make the chain of a new home; check that an old one is whole, and that its chain is the network's."""
+    if not home.chain_directory.exists():
+        Chain.create(home.chain_directory, home.genesis).close()
+    with Chain.open(home.chain_directory) as chain:
+        if chain.genesis != home.genesis:
+            what = f"{home.chain_directory} did not start from {home.directory / 'genesis.toml'}"
+            raise NetworkHaltError(Halt.OTHER_GENESIS, what)
+        if home.key is not None and chain.height > SETTLED and not home.vote_file.exists():
+            what = f"the chain is at block {chain.height}, and {home.vote_file} is missing"
+            raise NetworkHaltError(Halt.VALIDATOR_STATE_LOST, what)
+    if home.directory.stat().st_mode & 0o077:
+        raise StorageError(home.directory, "others may enter it, and its keys are in it", "chmod 700 it")
+    home.write_engine_files()

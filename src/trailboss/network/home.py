@@ -70,6 +70,7 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True):
     p2p: str
     rpc: str
     peers: list[str] = []
+    others: list[str] = []
     block_time_ms: int = BLOCK_TIME_MS
     state_sync: StateSync | None = None
 
@@ -84,6 +85,7 @@ class Home(Struct, frozen=True, kw_only=True):
     p2p: SocketAddress  # where other nodes' engines reach its engine
     rpc: SocketAddress  # where its engine answers questions
     peers: tuple[str, ...] = ()  # engines that its engine stays connected with, as ``node id@host:port``
+    others: tuple[str, ...] = ()  # URLs of other nodes, which are asked where a block of theirs differs
     block_time_ms: int = BLOCK_TIME_MS  # time between blocks that its engine aims at; every validator has the same
     state_sync: StateSync | None = None  # from where it begins if its chain is empty; None for block 1
 
@@ -132,6 +134,7 @@ class Home(Struct, frozen=True, kw_only=True):
                 p2p=parse_address("p2p", settings.p2p),
                 rpc=parse_address("rpc", settings.rpc),
                 peers=tuple(settings.peers),
+                others=tuple(settings.others),
                 block_time_ms=settings.block_time_ms,
                 state_sync=settings.state_sync,
             )
@@ -175,6 +178,7 @@ class Home(Struct, frozen=True, kw_only=True):
             "rpc": str(self.rpc),
             "block_time_ms": self.block_time_ms,
             "peers": list(self.peers),
+            "others": list(self.others),
         }
         parts = [table_text("", settings)]
         if self.state_sync is not None:

@@ -52,6 +52,7 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
         rpc_url=home.rpc_url,
         socket=home.app_socket,
         logs=home.log_directory,
+        others=home.others,
     )
     options = replace(
         options,

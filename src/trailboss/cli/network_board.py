@@ -18,7 +18,7 @@ from trailboss.primitives.octets import Hash32
 LOOK_SECONDS: Final = 1  # how often the nodes are asked
 LINE_SECONDS: Final = 30  # how often a line says how high the network is
 NOTES_SHOWN: Final = 5  # below the table
-HEADS: Final = columns("node | state | >height | >behind | >peers | >restarts | state root? | API and explorer?")
+HEADS: Final = columns("node | state | >height | >behind | >peers | >restarts | state root? | API and explorer")
 
 
 def node_rows(standings: Sequence[NodeStanding], nodes: Sequence[SupervisedNode] = ()) -> list[tuple[Cell, ...]]:

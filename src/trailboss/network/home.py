@@ -15,7 +15,8 @@ Decision: D-103
 
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -23,11 +24,12 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct
 
-from trailboss.execution.genesis import Genesis, genesis_text, parse_genesis, table_text
+from trailboss.chain.opening import Genesis, genesis_text, parse_genesis
+from trailboss.codec.toml import table_text
 from trailboss.network.engine_files import configuration_text, genesis_document
 from trailboss.network.keys import identity_of, node_key_text, public_bytes, read_public_key, validator_key_text
+from trailboss.node.options import is_loopback
 from trailboss.primitives.errors import ConfigurationError, StorageError
-from trailboss.state.disk.files import explained, make_directory
 
 NODE_FILE: Final = "node.toml"
 GENESIS_FILE: Final = "genesis.toml"
@@ -111,6 +113,11 @@ class Home(Struct, frozen=True, kw_only=True):
                 f"{self.app_socket} has {length} bytes, and the path of a socket at most {SOCKET_BYTES_MAX}: choose a "
                 "directory with a shorter path"
             )
+        if not self.genesis.image and not self.is_loopback:
+            raise ConfigurationError(
+                f"{self.name} listens on {self.api}, {self.p2p} and {self.rpc}, where other machines send it actors, "
+                "and its genesis states no image of the sandbox: use loopback addresses, or a network of the sandbox"
+            )
         if self.state_sync is not None:
             _check_state_sync(self.state_sync)
 
@@ -155,8 +162,8 @@ class Home(Struct, frozen=True, kw_only=True):
         Raises:
             StorageError: If something is there, or it cannot be written.
         """
-        make_directory(self.directory)
         with explained(self.directory):
+            self.directory.mkdir(DIRECTORY_MODE, parents=True, exist_ok=True)
             if any(self.directory.iterdir()):
                 raise StorageError(self.directory, "something is there already", "name a new or empty directory")
             self.directory.chmod(DIRECTORY_MODE)
@@ -184,8 +191,9 @@ class Home(Struct, frozen=True, kw_only=True):
         if self.state_sync is not None:
             parts.append(table_text("[state_sync]", msgspec.structs.asdict(self.state_sync)))
         write_private(self.directory / GENESIS_FILE, genesis_text(self.genesis))
-        write_private(self.directory / NODE_FILE, "\n".join(parts))
         self.write_engine_files()
+        # The last one: with it a directory is a home.
+        write_private(self.directory / NODE_FILE, "\n".join(parts))
 
     def write_engine_files(self) -> None:
         """Write the engine's settings from this home's: call it before the engine starts, so that they agree."""
@@ -252,6 +260,11 @@ class Home(Struct, frozen=True, kw_only=True):
     # Names
 
     @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the node."""
+        return all(is_loopback(each.host.strip("[]")) for each in (self.api, self.p2p, self.rpc))
+
+    @property
     def api_host(self) -> str:
         """The address on which the node serves clients."""
         return self.api.host
@@ -272,9 +285,14 @@ class Home(Struct, frozen=True, kw_only=True):
         return f"http://{self.rpc}"
 
     @property
+    def public_key(self) -> bytes:
+        """The public key that the node would sign votes with; genesis has that of a validator."""
+        return read_public_key(self.validator_key_file)
+
+    @property
     def key(self) -> bytes | None:
         """The public key of this node's validator; None if it is no validator. `ConfigurationError` without a file."""
-        own = read_public_key(self.validator_key_file)
+        own = self.public_key
         return own if any(each.public_key == own for each in self.genesis.validators) else None
 
     @property
@@ -286,6 +304,16 @@ class Home(Struct, frozen=True, kw_only=True):
     def peer(self) -> str:
         """What other nodes state among their peers to be connected with this one."""
         return f"{self.node_id}@{self.p2p}"
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn an operating system error into a `StorageError` about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        what = f"the system refuses: {error.strerror or error}"
+        raise StorageError(path, what, "correct this and try again") from error
 
 
 def node_id_of(key: Ed25519PrivateKey) -> str:

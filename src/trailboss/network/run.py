@@ -2,21 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from msgspec.structs import replace
 
 from trailboss.chain import Chain
+from trailboss.chain.opening import has_chain
 from trailboss.network.companion import NetworkCompanion
 from trailboss.network.halts import HALTED_STATUS, Halt, NetworkHaltError
 from trailboss.network.home import Home
+from trailboss.network.votes import check_votes
 from trailboss.node.logs import log
 from trailboss.node.options import NETWORK, NodeOptions
 from trailboss.node.service import Node
 from trailboss.primitives.errors import StorageError
 from trailboss.server import run_node
-
-SETTLED: Final = 0  # height of a chain that has committed nothing yet
 
 
 def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[Node, int], None]) -> int:
@@ -69,15 +68,13 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
 
 def _prepare(home: Home) -> None:
     """Make the chain of a new home; check that an old one is whole, and that its chain is the network's."""
-    if not home.chain_directory.exists():
+    if not has_chain(home.chain_directory):
         Chain.create(home.chain_directory, home.genesis).close()
     with Chain.open(home.chain_directory) as chain:
         if chain.genesis != home.genesis:
             what = f"{home.chain_directory} did not start from {home.directory / 'genesis.toml'}"
             raise NetworkHaltError(Halt.OTHER_GENESIS, what)
-        if home.key is not None and chain.height > SETTLED and not home.vote_file.exists():
-            what = f"the chain is at block {chain.height}, and {home.vote_file} is missing"
-            raise NetworkHaltError(Halt.VALIDATOR_STATE_LOST, what)
+        check_votes(home, chain)
     if home.directory.stat().st_mode & 0o077:
         raise StorageError(home.directory, "others may enter it, and its keys are in it", "chmod 700 it")
     home.write_engine_files()

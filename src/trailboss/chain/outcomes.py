@@ -15,7 +15,7 @@ from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 
-class Outcome(Struct, frozen=True):
+class BlockOutcome(Struct, frozen=True):
     """What one block came to."""
 
     height: int
@@ -23,7 +23,7 @@ class Outcome(Struct, frozen=True):
     changes: list[tuple[bytes, bytes | None]]  # full key and value after it, None for none; ascending by key
 
 
-def outcome_of(chain: Chain, height: int) -> Outcome:
+def outcome_of(chain: Chain, height: int) -> BlockOutcome:
     """Return what a block of a chain came to. Complexity: O(keys changed since).
 
     Raises:
@@ -33,19 +33,19 @@ def outcome_of(chain: Chain, height: int) -> Outcome:
         what = f"block {height} is not among those that the chain can say all of: {chain.floor + 1} to {chain.height}"
         raise Rejection(RejectionReason.NOT_FOUND, what, height=height)
     changes = sorted(chain.store.changes_at(height).items())
-    return Outcome(height, encode_block(chain.blocks[height]), changes)
+    return BlockOutcome(height, encode_block(chain.blocks[height]), changes)
 
 
-def outcome_from_json(document: Any) -> Outcome:
+def outcome_from_json(document: Any) -> BlockOutcome:
     """Return an outcome from a node's answer; `Rejection` ``INVALID_DATA`` if it is none."""
     try:
         changes = [(_octets(key), None if value is None else _octets(value)) for key, value in document["changes"]]
-        return Outcome(int(document["height"]), _octets(document["block"]), changes)
+        return BlockOutcome(int(document["height"]), _octets(document["block"]), changes)
     except (KeyError, TypeError, ValueError) as error:
         raise Rejection(RejectionReason.INVALID_DATA, f"the answer is no outcome of a block: {error!r:.200}") from None
 
 
-def read_outcome(outcome: Outcome) -> Block:
+def read_outcome(outcome: BlockOutcome) -> Block:
     """Return the block of an outcome that came from elsewhere.
 
     Raises:
@@ -58,7 +58,7 @@ def read_outcome(outcome: Outcome) -> Block:
     return block
 
 
-def compare_outcomes(left: Outcome, right: Outcome, names: tuple[str, str]) -> Parting | None:
+def compare_outcomes(left: BlockOutcome, right: BlockOutcome, names: tuple[str, str]) -> Parting | None:
     """Return where two outcomes of one height differ, the first of each kind; None if their blocks are the same.
 
     Raises:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from trailboss.chain import Chain
 from trailboss.chain.development import development_account
 from trailboss.chain.drafts import draft_deployment, draft_transaction
-from trailboss.chain.outcomes import Outcome, compare_outcomes, outcome_from_json, outcome_of, read_outcome
+from trailboss.chain.outcomes import BlockOutcome, compare_outcomes, outcome_from_json, outcome_of, read_outcome
 from trailboss.execution.genesis import Genesis
 from trailboss.model.transactions import Transfer
 from trailboss.primitives.errors import Rejection
@@ -96,7 +96,7 @@ def test_outcome_survives_json_and_is_checked() -> None:
     outcome = outcome_of(chain, 2)
     assert outcome_from_json(to_json_value(outcome)) == outcome
     assert read_outcome(outcome) == chain.blocks[2]
-    for wrong in (Outcome(3, outcome.block, []), Outcome(2, b"", [])):
+    for wrong in (BlockOutcome(3, outcome.block, []), BlockOutcome(2, b"", [])):
         with pytest.raises(Rejection):
             read_outcome(wrong)
     for document in ({}, {"height": 2, "block": "0xzz", "changes": []}, [], {"height": 2, "block": 7, "changes": 1}):

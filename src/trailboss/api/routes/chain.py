@@ -7,7 +7,7 @@ from msgspec import Struct
 from trailboss.api.errors import malformed, missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
 from trailboss.api.requests import BLOCK_RULE, LATEST, LIMIT_DEFAULT, PATH, U64, BlockName, Limit, Offset, text
-from trailboss.chain.outcomes import Outcome, outcome_of
+from trailboss.chain.outcomes import BlockOutcome, outcome_of
 from trailboss.chain.view import ChainView
 from trailboss.index.answers.blocks import BlockSummary, BlockView, block_view, recent_summaries
 from trailboss.model.blocks import Block
@@ -146,6 +146,6 @@ def block_at(view: ChainView, height: int) -> Block:
 
 
 @routes.get("/block/{height}/outcome", refuses=NOT_FOUND)
-async def outcome(call: Call, *, height: U64) -> Outcome:
+async def outcome(call: Call, *, height: U64) -> BlockOutcome:
     """Return a recent block as the node keeps it, and what it changed in the state: for comparing two nodes."""
     return await call.node.do(lambda builder: outcome_of(builder.chain, height))

@@ -82,6 +82,7 @@ def create_testnet(directory: Path, plan: Plan, now_ms: int) -> list[Home]:
             p2p=p2p,
             rpc=rpc,
             peers=tuple(peer for peer in peers if peer != peers[number]),
+            others=tuple(f"http://{other}" for other, _, _ in places if other != api),
             block_time_ms=plan.block_time_ms,
         )
         for number, (api, p2p, rpc) in enumerate(places)
@@ -141,6 +142,7 @@ def add_node(homes: Sequence[Home], state_sync: StateSync | None = None) -> Home
         p2p=SocketAddress(last.p2p.host, engine_port),
         rpc=SocketAddress(last.rpc.host, engine_port + 1),
         peers=tuple(each.peer for each in homes),
+        others=tuple(each.api_url for each in homes),
         state_sync=state_sync,
     )
     home.create(new_key(None, "validator"), new_key(None, "node"))

@@ -144,7 +144,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_timer_is_proven_and_verified_with_the_genesis_alone(run: Run, ask: Ask, network: Network, files: Path) -> None:
-    """Live, fired, cancelled and never there: each file says so to whoever has only the genesis."""
+    """Live, fired, cancelled and never there: each file says so to a reader of the genesis."""
     where = ("--node", network.node, "--engine", network.engine, "--out", "proof.json")
     timers, last = network.timers, network.height
     absent = Hash32(b"\x07" * 32)

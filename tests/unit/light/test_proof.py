@@ -107,7 +107,7 @@ def test_every_end_of_a_timer_is_proven(world) -> None:
     failed = world.ending(world.reverted).verify(COMMITTEE.validators, CHAIN_ID).proven
     assert failed.receipt.status is Status.REVERTED
     assert failed.receipt.timer_id == world.reverted
-    # The event of a timer that nobody could pay for is the block's own.
+    # The event of a timer that no account could pay for is the block's own.
     assert world.ending(world.unfunded).verify(COMMITTEE.validators, CHAIN_ID).proven.receipt is None
 
 
@@ -190,7 +190,7 @@ def test_document_is_refused_with_a_reason_when_it_is_no_light_proof(world, chan
 
 
 def test_verifier_loads_no_store_and_no_network() -> None:
-    """Whoever verifies needs neither the database nor anything that talks."""
+    """A verifier needs neither the database nor anything that talks."""
     source = (
         "import sys, trailboss.light.proof\n"
         "print(*sorted(name for name in sys.modules if name.split('.')[0] in "

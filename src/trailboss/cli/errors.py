@@ -98,8 +98,8 @@ def _facts(error: TrailbossError) -> dict[str, object]:
             why = "the chain contradicts itself, so it stops here; this is a bug of the program"
             return {"what": str(error), "why": why, "fix": "report it, with the file that `trailboss export` writes"}
         case ProofError():
-            why = "a proof is exact: with one bit changed, or for another state root, it shows nothing"
-            fix = "take the root from the header of that block, or have the proof made again"
+            why = "a proof is exact: with one bit changed, or for another state root or network, it shows nothing"
+            fix = "take the root from that block's header, or the genesis of that network, or have the proof made again"
             return {"what": str(error), "why": why, "fix": fix}
         case _:
             return {"what": str(error)}

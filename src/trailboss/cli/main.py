@@ -73,6 +73,11 @@ PANELS: Final = {
     "Prove": (
         ("prove", "proofs:prove", "Prove what the state holds to someone who has only its root."),
         ("verify-proof", "proofs:verify_proof", "Check a proof against a state root, without a chain."),
+        (
+            "light",
+            "light:light",
+            "Prove to someone who has only the genesis of a network, by its validators' signatures.",
+        ),
     ),
     "Study": (
         ("compare", "study:compare_mechanisms", "Run one workload through every mechanism and compare the results."),

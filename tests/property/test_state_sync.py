@@ -34,7 +34,7 @@ SIZES = ((1, 1), (200, 500), (2_000, 2_000), (parts.PART_OCTETS, snapshots.CHUNK
 def test_blocks_are_the_same_when_a_chain_goes_on_from_a_snapshot(
     trunk: History, sizes: tuple[int, int], data: st.DataObject
 ) -> None:
-    """Reads, roots, blocks, fires, fees and ranks after it are those of the model and of the chain that went all the way.
+    """Reads, roots, blocks, fires, fees and ranks after it are those of the model and of the chain from genesis.
 
     The chunks are read while the chain goes on, and come in any order.
     """

@@ -360,7 +360,10 @@ class Chain(ChainReader):
 
     @property
     def floor(self) -> int:
-        """Height of the lowest block that the chain can go back to: on disk the undo journal is bounded."""
+        """Height of the lowest block that the chain can go back to: on disk the undo journal is bounded.
+
+        It is never below the first block that the chain has.
+        """
         return max(self.store.floor, 0)
 
     def _go_back(self, height: int) -> None:

@@ -17,6 +17,9 @@ from trailboss.state.view import StoreView
 CHECKPOINT_BLOCKS: Final = 1_024
 """Blocks after which one is recorded whatever it holds, so that no block is more derivations away from a record."""
 
+JOINED_FIX: Final = "ask a node that has the network's blocks from genesis"
+"""What to do where a node lacks blocks because it joined by a snapshot."""
+
 CACHED_BLOCKS: Final = 256  # blocks last asked for by height that are kept at hand
 
 _NOTHING: Final = bytes(Hash32.WIDTH)  # root over no transactions or no receipts
@@ -109,8 +112,7 @@ class BlockSequence(Sequence[Block]):
             what = (
                 f"block {height} is not here: this node joined the network at block {self.base} and has none below it"
             )
-            fix = "ask a node that has the network's blocks from genesis"
-            raise Rejection(RejectionReason.NOT_FOUND, what, fix, height=height, base=self.base)
+            raise Rejection(RejectionReason.NOT_FOUND, what, JOINED_FIX, height=height, base=self.base)
 
     def __iter__(self) -> Iterator[Block]:
         return self.since(0)

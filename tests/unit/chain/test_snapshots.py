@@ -12,7 +12,7 @@ from trailboss.chain import Chain, snapshots
 from trailboss.chain.snapshots import Restoration, SnapshotError, SnapshotFault, SnapshotShelf, StateSnapshot
 from trailboss.codec.canonical import pack
 from trailboss.crypto.digest import sha256
-from trailboss.network.snapshots import CHUNK_DECISIONS, OFFER_RESULTS, ChunkResult, OfferResult
+from trailboss.network.sync_answers import CHUNK_DECISIONS, OFFER_RESULTS, ChunkResult, OfferResult
 from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.state.disk.files import LOCK_NAME, TABLES_NAME, UNFINISHED_NAME
 
@@ -120,7 +120,7 @@ def test_snapshot_is_refused_when_its_format_is_unknown(tmp_path: Path, offer: O
 
 
 WRONG_CHUNKS: dict[str, Callable[[Offer, int], bytes]] = {
-    "nothing": lambda offer, at: b"",
+    "nothing": lambda offer, at: offer.chunks[at][:0],
     "the one before": lambda offer, at: offer.chunks[at - 1],
     "the one after": lambda offer, at: offer.chunks[at + 1],
     "two of them": lambda offer, at: offer.chunks[at] + offer.chunks[at + 1],
@@ -131,7 +131,7 @@ WRONG_CHUNKS: dict[str, Callable[[Offer, int], bytes]] = {
     "another key": lambda offer, at: bytes((offer.chunks[at][0], offer.chunks[at][1] ^ 1)) + offer.chunks[at][2:],
     "no namespace": lambda offer, at: b"x" + offer.chunks[at][1:],
     "four gigabytes": lambda offer, at: offer.chunks[at] + b"t" + b"\xff" * 44,
-    "too large": lambda offer, at: bytes(snapshots.CHUNK_OCTETS_MAX + 1),
+    "too large": lambda offer, at: offer.chunks[at].ljust(snapshots.CHUNK_OCTETS_MAX + 1),
 }
 
 
@@ -274,13 +274,12 @@ def test_snapshot_is_refused_when_the_engine_could_not_carry_it(monkeypatch: pyt
         shelf = SnapshotShelf(1)
         kept = shelf.take(local.chain.publish())
         local.mine(1)
+        view = local.chain.publish()
         for limit in ("CHUNK_OCTETS_MAX", "METADATA_OCTETS_MAX"):
-            with (
-                monkeypatch.context() as patch,
-                pytest.raises(SnapshotError, match="block 16 cannot be taken") as caught,
-            ):
+            with monkeypatch.context() as patch:
                 patch.setattr(snapshots, limit, 300)
-                shelf.take(local.chain.publish())
+                with pytest.raises(SnapshotError, match="block 16 cannot be taken") as caught:
+                    shelf.take(view)
             assert caught.value.fault is SnapshotFault.SIZE
         assert shelf.snapshots == (kept,)
 

@@ -17,6 +17,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Amount, Cells, Cycles
 
 HEADER_VERSION: Final = 1
+_NO_RECEIPTS: Final = bytes(Hash32.WIDTH)  # root over no receipts
 
 
 class Origin(StrEnum):
@@ -122,6 +123,15 @@ class Block(Struct, frozen=True, kw_only=True):
     def height(self) -> int:
         """Height of the block."""
         return self.header.height
+
+    @property
+    def is_header_only(self) -> bool:
+        """Whether it lacks what its header commits to: a node that joined by a snapshot has its first block so.
+
+        Decision: D-105
+        """
+        has_content = bool(self.receipts or self.events)
+        return not has_content and self.header.receipts_root != _NO_RECEIPTS
 
 
 def header_hash(header: Header) -> Hash32:

@@ -90,7 +90,7 @@ def block(
 def blocks(call: Call, *, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> BlockPage:
     """List blocks, the latest first."""
     view = call.view
-    return BlockPage(view.height, view.height + 1, recent_summaries(view, offset, limit))
+    return BlockPage(view.height, view.height + 1 - view.blocks.base, recent_summaries(view, offset, limit))
 
 
 @routes.get("/status")
@@ -139,6 +139,7 @@ def block_at(view: ChainView, height: int) -> Block:
 
     Raises:
         HttpError: ``NOT_FOUND`` if the chain is not that high.
+        Rejection: ``NOT_FOUND`` if it lies below the first block that this node has.
     """
     if height > view.height:
         raise missing(f"there is no block {height}: the chain is at height {view.height}", height=height)

@@ -138,6 +138,7 @@ def status(run: Invocation) -> None:
         "block": found.block_hash,
         "state root": found.state_root,
         "genesis": found.genesis.block_hash,
+        "first block": f"{found.first_block}, at which this node joined the network" if found.first_block else None,
         "rules": _rules_words(found.genesis, f"{present}{change}"),
         "basefees": f"{found.basefees.cycle:,} a cycle, {found.basefees.cell:,} a cell",
         **output.drawn_facts(chain_status.status_facts(found)),

@@ -156,7 +156,9 @@ def _facts(reading: Reading, found: TimerDetails) -> parts.Facts:
         "Height": height if live is None or not live.is_watch else None,
         "Expires after": "never" if found.expires_at == U64_MAX else str(found.expires_at),
         "Gas limit": f"{found.gas_limit:,} cycles",
-        "Scheduled": cells.line(_cause(found.cause), " in block ", cells.block(found.cause.height)),
+        "Scheduled": None
+        if found.cause is None
+        else cells.line(_cause(found.cause), " in block ", cells.block(found.cause.height)),
         **({} if live is None else _live_facts(reading, live)),
         "Remembered": None if remembered is None else f"until block {remembered.collected_after} at least",
     }
@@ -265,8 +267,10 @@ def _line(reading: Reading, query: Query, timer_id: Hash32) -> Iterator[parts.Se
 
 def _line_row(item: IndexedTimer, place: int, timer_id: Hash32, reading: Reading) -> parts.Row:
     cause = item.cause
-    by: Words = "a message"
-    if cause.origin is Origin.TIMER and cause.timer_id is not None:
+    by: Words = "a message" if cause is not None else f"a block up to {reading.view.blocks.base}"
+    if cause is None:
+        pass
+    elif cause.origin is Origin.TIMER and cause.timer_id is not None:
         by = cells.timer(cause.timer_id)
     elif cause.transaction is not None:
         by = cells.line("transaction ", cells.transaction(cause.transaction))

@@ -23,6 +23,7 @@ from trailboss.crypto.digest import sha256
 from trailboss.execution.genesis import Genesis, encode_genesis
 from trailboss.model.blocks import Block, Header, header_hash
 from trailboss.primitives.errors import InvariantError, ProofError, TrailbossError
+from trailboss.primitives.octets import Hash32
 from trailboss.state.disk.intake import Intake
 from trailboss.state.parts import Part, StoredPart, Top, check_parts, check_top, cut_state
 
@@ -149,6 +150,7 @@ class Restoration:
         """
         metadata, parts = _check_snapshot(snapshot, app_hash)
         self.header = metadata.header
+        self.app_hash = Hash32(app_hash)
         remaining = iter(parts)
         self._parts = [list(islice(remaining, count)) for count in metadata.parts]
         self._missing = set(range(len(self._parts)))

@@ -10,10 +10,11 @@ import httpx
 
 from trailboss.chain.outcomes import compare_outcomes, outcome_from_json, outcome_of
 from trailboss.network.abci import AbciServer
+from trailboss.network.answers import ChainAnswers
 from trailboss.network.application import Application
 from trailboss.network.engine import ANSWER_SECONDS, EngineClient, EngineError, EngineProcess
 from trailboss.network.halts import Halt, NetworkHaltError
-from trailboss.network.snapshots import Sync
+from trailboss.network.sync import SnapshotOffer
 from trailboss.node.logs import log
 from trailboss.node.network import NetworkStatus, ValidatorStatus
 from trailboss.node.service import Node
@@ -37,6 +38,7 @@ class NetworkCompanion:
         rpc_url: str,
         socket: Path,
         logs: Path,
+        snapshot_blocks: int,
         others: Sequence[str] = (),
     ) -> None:
         """Prepare it.
@@ -48,12 +50,14 @@ class NetworkCompanion:
             rpc_url: Where the engine answers.
             socket: Path of the socket on which the engine asks.
             logs: Directory of the engine's log.
+            snapshot_blocks: Blocks from one snapshot that it offers to the next.
             others: URLs of other nodes, which are asked where a block differs.
         """
         self._name, self._public_key = name, public_key
         self._command, self._socket, self._log_file = command, socket, logs / "engine.log"
         self._client = EngineClient(rpc_url)
         self._others = others
+        self._snapshots = SnapshotOffer(snapshot_blocks)
         self._outgoing: asyncio.Queue[Hash32] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
         self._engine_words, self._is_catching_up = "", True
@@ -74,6 +78,7 @@ class NetworkCompanion:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._snapshots.close)
         await self._client.close()
         self._socket.unlink(missing_ok=True)
 
@@ -126,7 +131,8 @@ class NetworkCompanion:
     async def _serve(self) -> None:
         """Answer the engine, and keep it running."""
         try:
-            server = AbciServer(self._application, Sync(), self._node.on_chain, self._node.fail)
+            answers = ChainAnswers(self._application, self._snapshots)
+            server = AbciServer(answers, self._node.on_chain, self._node.fail)
             async with await server.listen(self._socket):
                 await self._engine.run()
         except asyncio.CancelledError:

@@ -36,6 +36,7 @@ GENESIS_FILE: Final = "genesis.toml"
 SOCKET_BYTES_MAX: Final = 103  # of the path of a socket: Darwin has room for 104 with its end, Linux for 108
 PORT_MAX: Final = 65_535
 BLOCK_TIME_MS: Final = 1_000
+SNAPSHOT_BLOCKS: Final = 100
 BLOCK_TIME_MIN_MS: Final = 100
 BLOCK_TIME_MAX_MS: Final = 3_600_000
 SERVERS_MIN: Final = 2  # nodes that the engine compares when it begins from a snapshot
@@ -74,6 +75,7 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True):
     peers: list[str] = []
     others: list[str] = []
     block_time_ms: int = BLOCK_TIME_MS
+    snapshot_blocks: int = SNAPSHOT_BLOCKS
     state_sync: StateSync | None = None
 
 
@@ -89,6 +91,7 @@ class Home(Struct, frozen=True, kw_only=True):
     peers: tuple[str, ...] = ()  # engines that its engine stays connected with, as ``node id@host:port``
     others: tuple[str, ...] = ()  # URLs of other nodes, which are asked where a block of theirs differs
     block_time_ms: int = BLOCK_TIME_MS  # time between blocks that its engine aims at; every validator has the same
+    snapshot_blocks: int = SNAPSHOT_BLOCKS  # from one snapshot that it offers to the next, 1 or more
     state_sync: StateSync | None = None  # from where it begins if its chain is empty; None for block 1
 
     def __post_init__(self) -> None:
@@ -107,6 +110,8 @@ class Home(Struct, frozen=True, kw_only=True):
         if not BLOCK_TIME_MIN_MS <= self.block_time_ms <= BLOCK_TIME_MAX_MS:
             bounds = f"{BLOCK_TIME_MIN_MS} to {BLOCK_TIME_MAX_MS}"
             raise ConfigurationError(f"block_time_ms = {self.block_time_ms} must be {bounds} in a network")
+        if self.snapshot_blocks < 1:
+            raise ConfigurationError(f"snapshot_blocks = {self.snapshot_blocks} must be 1 or more")
         length = len(os.fsencode(self.app_socket))
         if length > SOCKET_BYTES_MAX:
             raise ConfigurationError(
@@ -143,6 +148,7 @@ class Home(Struct, frozen=True, kw_only=True):
                 peers=tuple(settings.peers),
                 others=tuple(settings.others),
                 block_time_ms=settings.block_time_ms,
+                snapshot_blocks=settings.snapshot_blocks,
                 state_sync=settings.state_sync,
             )
         except msgspec.DecodeError as error:
@@ -184,6 +190,7 @@ class Home(Struct, frozen=True, kw_only=True):
             "p2p": str(self.p2p),
             "rpc": str(self.rpc),
             "block_time_ms": self.block_time_ms,
+            "snapshot_blocks": self.snapshot_blocks,
             "peers": list(self.peers),
             "others": list(self.others),
         }
@@ -256,6 +263,10 @@ class Home(Struct, frozen=True, kw_only=True):
     def node_log(self) -> Path:
         """What the node logs, if `trailboss testnet` has started it."""
         return self.log_directory / "node.log"
+
+    def engine_command(self, engine: Path) -> list[str]:
+        """Return what starts the home's engine."""
+        return [str(engine), "start", "--home", str(self.engine_directory)]
 
     # Names
 

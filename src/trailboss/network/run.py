@@ -1,5 +1,6 @@
 """Running one node of a network: its chain, what it serves, and its engine."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from trailboss.chain.opening import has_chain
 from trailboss.network.companion import NetworkCompanion
 from trailboss.network.halts import HALTED_STATUS, Halt, NetworkHaltError
 from trailboss.network.home import Home
+from trailboss.network.join import join_network
 from trailboss.network.votes import check_votes
 from trailboss.node.logs import log
 from trailboss.node.options import NETWORK, NodeOptions
@@ -34,7 +36,9 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
         StorageError: If the home cannot be used, or another process runs it.
     """
     try:
-        _prepare(home)
+        _prepare(home, engine)
+    except asyncio.CancelledError:
+        return 0
     except NetworkHaltError as error:
         log().error("the node must not start", what=str(error))
         return HALTED_STATUS
@@ -47,10 +51,11 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
     companion = NetworkCompanion(
         home.name,
         home.key or b"",
-        command=[str(engine), "start", "--home", str(home.engine_directory)],
+        command=home.engine_command(engine),
         rpc_url=home.rpc_url,
         socket=home.app_socket,
         logs=home.log_directory,
+        snapshot_blocks=home.snapshot_blocks,
         others=home.others,
     )
     options = replace(
@@ -66,10 +71,14 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
     return HALTED_STATUS if is_halted else status
 
 
-def _prepare(home: Home) -> None:
-    """Make the chain of a new home; check that an old one is whole, and that its chain is the network's."""
+def _prepare(home: Home, engine: Path) -> None:
+    """Make or fetch the chain of a new home; check that an old one is whole, and that its chain is the network's."""
+    home.write_engine_files()
     if not has_chain(home.chain_directory):
-        Chain.create(home.chain_directory, home.genesis).close()
+        if home.state_sync is None:
+            Chain.create(home.chain_directory, home.genesis).close()
+        else:
+            asyncio.run(join_network(home, engine))
     with Chain.open(home.chain_directory) as chain:
         if chain.genesis != home.genesis:
             what = f"{home.chain_directory} did not start from {home.directory / 'genesis.toml'}"
@@ -77,4 +86,3 @@ def _prepare(home: Home) -> None:
         check_votes(home, chain)
     if home.directory.stat().st_mode & 0o077:
         raise StorageError(home.directory, "others may enter it, and its keys are in it", "chmod 700 it")
-    home.write_engine_files()

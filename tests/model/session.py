@@ -59,7 +59,7 @@ class Session:
 
     def __init__(self, history: History, directory: Path | None = None) -> None:
         self._sources = [source.encode() for source in history.sources]
-        self.names = dict(_names(self._sources))
+        self.names = dict(names_of(self._sources))
         find = self.names.__getitem__
         self._directory = directory
         self._mechanism = history.mechanism
@@ -245,7 +245,7 @@ COMPARISONS: dict[str, Callable[[Chain, Any], None]] = {
 }
 
 
-def _names(sources: list[bytes]) -> Iterator[tuple[str, bytes]]:
+def names_of(sources: list[bytes]) -> Iterator[tuple[str, bytes]]:
     for user, address in USER_ADDRESSES.items():
         yield "@" + user, bytes(address)
     for index, source in enumerate(sources):

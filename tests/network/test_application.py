@@ -10,6 +10,7 @@ from tests.network.nodes import ACCOUNTS, VALIDATORS, Member, signed
 from trailboss.chain.drafts import draft_deployment
 from trailboss.chain.replay import verify_chain
 from trailboss.codec.wire import decode_transaction, encode_transaction
+from trailboss.crypto.digest import sha256
 from trailboss.execution.genesis import encode_genesis
 from trailboss.model.transactions import ExecuteActor, Transfer, sign_transaction
 from trailboss.network.application import OK, REFUSED, REVERTED, Committee
@@ -148,6 +149,18 @@ def test_failed_and_refused_transactions_have_results_of_their_own(member: Membe
     assert results[0].cycles_used > 0
     member.application.commit()
     assert len(member.chain.head.transactions) == 2
+
+
+def test_block_that_holds_a_waiting_transaction_twice_is_committed(member: Member) -> None:
+    """The network may decide what this node voted against: the transaction runs once, and waits no longer."""
+    raw = transfer(member)
+    assert member.application.check_transaction(raw).rejection is None
+    results, _ = member.finalize([raw, raw])
+    assert [result.code for result in results] == [OK, REFUSED]
+    member.application.commit()
+    assert len(member.chain.head.transactions) == 1
+    assert not member.application.still_waits(raw)
+    assert member.mempool.refusal(sha256(raw)) is None
 
 
 def test_own_proposal_is_never_refused_and_fits(new_member: Callable[..., Member]) -> None:

@@ -240,6 +240,7 @@ class Chain(ChainReader):
     def advance_to(self, height: int) -> Iterator[Block]:
         """Build empty blocks up to a height; every due timer runs in its own block. Yields each block, in order.
 
+        Who proposed the head proposes them all: on the chain of a network that is what an idle block follows from.
         Blocks in which nothing can happen are sealed without being opened; they are the same blocks. They are built,
         and on disk made durable, up to ``CHECKPOINT_BLOCKS`` at a time, so a caller that stops early may find the
         chain that much further.
@@ -255,11 +256,11 @@ class Chain(ChainReader):
             if idle > 0:
                 yield from self._seal_idle(min(idle, CHECKPOINT_BLOCKS))
             else:
-                self.build()
+                self.seal(self.stage((), proposer=Address(self.head.header.proposer)))
                 yield self.head
 
     def _seal_idle(self, count: int) -> list[Block]:
-        block = seal_block(self.next_context(), self.store.state_root)
+        block = seal_block(self.next_context(proposer=Address(self.head.header.proposer)), self.store.state_root)
         blocks = [block]
         # The block after the last that has a timestamp is refused by itself.
         count = min(count, 1 + (U64_MAX - block.header.timestamp_ms) // self._interval_ms)

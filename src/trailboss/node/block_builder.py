@@ -186,6 +186,9 @@ class Builder:
         self.chain.seal(applied)
         included = [Hash32(each.origin_hash) for each in applied.block.receipts if each.origin is Origin.TRANSACTION]
         refused = {transaction_hash(transaction): why for transaction, why in applied.refused}
+        for each in included:
+            # Who decided the block may have put one transaction into it twice.
+            refused.pop(each, None)
         self._publish((applied.block,), begun, included=included, refused=refused)
 
     def forget(self) -> None:

@@ -77,6 +77,19 @@ def test_tips_reach_the_proposer_and_replay_finds_it(tmp_path: Path) -> None:
     assert "proposer" in str(report)
 
 
+def test_idle_blocks_of_a_validator_are_replayed_and_exported(tmp_path: Path) -> None:
+    """One interval after a block of the same proposer they follow from it alone, whoever the genesis states."""
+    chain = Chain(network_genesis())
+    chain.seal(chain.stage((transfer(chain),), proposer=FEES))
+    for _ in range(3):
+        chain.seal(chain.stage((), proposer=FEES))
+    assert [bytes(block.header.proposer) for block in chain.blocks][1:] == [FEES] * 4
+    assert [block.height for block in chain.blocks.records()] == [0, 1]
+    assert verify_chain(chain).ok
+    export_chain(chain, tmp_path / "export")
+    assert list(import_chain(tmp_path / "export").blocks) == list(chain.blocks)
+
+
 def test_validators_survive_the_way_through_toml_and_bytes() -> None:
     """The genesis binds them: its digest and the engine's name of the chain follow from them."""
     genesis = parse_genesis(HEAD + FULL)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.node_crash import BEACON, Sender
 from tests.faults.node_process import NodeProcess
-from tests.network.testnets import Testnet, engine_lack
+from tests.network.testnets import Islands, Testnet, engine_lack
 from trailboss.chain.development import account_name, development_account
 from trailboss.crypto.digest import keccak256
 from trailboss.model.transactions import DeployActor, ExecuteActor, FundActor, Transfer, derive_actor_address
@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(engine_lack()), reason=e
 MEMORY: Final = Path("/dev/shm")  # a kill harms no file there that it would not harm on a disk, and nothing is flushed
 ALICE, BOB = (development_account(account_name(number)) for number in range(2))
 SHORT: Final = 2
+PARTED_SECONDS: Final = 5  # twenty times the time between blocks
 FIRES: Final = 3  # timers that the beacon schedules when it is lit
 
 
@@ -159,3 +160,48 @@ def one_sleeps(net: Testnet, load: Load, number: int) -> None:
         for each in reversed(sleepers):
             os.kill(each, signal.SIGCONT)
     net.wait_height(max(net.heights((1, 2, 3))), number)
+
+
+@pytest.mark.skipif(bool(Islands.lack()), reason=Islands.lack())
+def test_network_waits_while_it_is_parted(directory: Path) -> None:
+    """No half of it goes on alone, three of four do; healed, all have one history, and what each half was sent."""
+    with Islands(4) as islands:
+        net = Testnet.in_islands(directory, islands)
+        try:
+            net.start()
+            net.wait_height(SHORT)
+            load = Load(net)
+            load.pay(0)
+            net.wait_included()
+            halves(net, load, islands)
+            three_and_one(net, load, islands)
+            verdict = net.verify()
+        finally:
+            net.close()
+    assert verdict.transactions == 25
+
+
+def halves(net: Testnet, load: Load, islands: Islands) -> None:
+    """Two and two: nobody has two thirds, so no block comes, whatever either half is sent."""
+    islands.part(2, 3)
+    before = max(net.heights())
+    load.pay(0)
+    net.watch_heights(before + 1, PARTED_SECONDS)
+    islands.heal()
+    net.wait_height(before + 4)
+    net.wait_included()
+
+
+def three_and_one(net: Testnet, load: Load, islands: Islands) -> None:
+    """Three go on without the fourth, which follows when it is back, with what it was sent meanwhile."""
+    islands.part(3)
+    before = net.height(3)
+    net.wait_height(before + 10, 0, 1, 2)
+    load.pay(0, 10)
+    net.wait_included(0, 1, 2)
+    assert net.height(3) <= before + 1
+    # Its own client is answered, and nothing is lost.
+    load.pay(3)
+    islands.heal()
+    net.wait_height(max(net.heights((0, 1, 2))) + 2)
+    net.wait_included()

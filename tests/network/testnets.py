@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import httpx
+from msgspec.structs import replace
 
 from tests.faults.node_process import OCTETS, NodeProcess
 from trailboss.chain import Chain
@@ -71,6 +72,20 @@ class Testnet:
         given.setdefault("genesis", GenesisOptions(vm="native"))
         now_ms = time.time_ns() // 1_000_000
         return cls(directory, create_testnet(directory, Plan(validators=validators, **given), now_ms))
+
+    @classmethod
+    def in_islands(cls, directory: Path, islands: "Islands") -> "Testnet":
+        """Make the homes of a network whose nodes have a network namespace each."""
+        hosts = [islands.peer_address(number) for number in range(islands.count)]
+        # Other machines reach such addresses, so the genesis states the sandbox, which transfers do not load.
+        net = cls.create(directory, islands.count, hosts=hosts, genesis=GenesisOptions(vm="sandbox"))
+        homes = []
+        for number, home in enumerate(net.homes):
+            own = islands.own_address(number)
+            homes.append(replace(home, api=home.api._replace(host=own), rpc=home.rpc._replace(host=own)))
+            homes[-1].write()
+        net.homes, net.namespaces = homes, dict(enumerate(islands.names))
+        return net
 
     # Lives
 
@@ -162,6 +177,14 @@ class Testnet:
     def block_at(self, number: int, height: int) -> str:
         """Return the hash of a node's block."""
         return str(self.ask(number, f"/block/{height}?limit=1")["hash"])
+
+    def watch_heights(self, most: int, seconds: float) -> None:
+        """Fail if a node comes above a height within a time."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            heights = self.heights()
+            assert max(heights) <= most, f"heights {heights}, above {most}"
+            time.sleep(POLL_SECONDS)
 
     # Load
 
@@ -329,3 +352,83 @@ def children_of(process: int) -> list[int]:
                 if int(fields[1]) == process and fields[0] != "Z":
                     found.append(int(entry.name))
     return found
+
+
+class Islands:
+    """Network namespaces, one for each node, whose cables lie in one of two switches. It needs root.
+
+    A node's engine talks to others over its cable; its API and its engine's RPC are on a cable of their own, to this
+    process, which no partition cuts.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._mark = f"{os.getpid() % 100_000:x}"
+        self.count = count
+        self.names = [f"tb{self._mark}n{number}" for number in range(count)]
+        self.switches = [f"tb{self._mark}s{side}" for side in range(2)]
+
+    @staticmethod
+    def lack() -> str:
+        """Return why there can be none; empty if there can."""
+        if os.geteuid() != 0:
+            return "network namespaces need root"
+        name = f"tb{os.getpid():x}"
+        made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
+        if made.returncode:
+            return f"no network namespaces here: {made.stderr.strip()}"
+        _ip("netns", "del", name)
+        return ""
+
+    def __enter__(self) -> "Islands":
+        for switch in self.switches:
+            _ip("link", "add", switch, "type", "bridge")
+            _ip("link", "set", switch, "up")
+        for number, name in enumerate(self.names):
+            _ip("netns", "add", name)
+            _ip("-n", name, "link", "set", "lo", "up")
+            self._lay_cable(number, "p", self.peer_address(number))
+            _ip("link", "set", self._plug(number, "p"), "master", self.switches[0], "up")
+            self._lay_cable(number, "m", self.own_address(number))
+            _ip("addr", "add", f"{self.own_address(number).rpartition('.')[0]}.1/24", "dev", self._plug(number, "m"))
+            _ip("link", "set", self._plug(number, "m"), "up")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, name in enumerate(self.names):
+            # A process that is about to end would keep them for a while.
+            for kind in "pm":
+                _ip("link", "del", self._plug(number, kind))
+            _ip("netns", "del", name)
+        for switch in self.switches:
+            _ip("link", "del", switch)
+
+    def peer_address(self, number: int) -> str:
+        """Return where other nodes' engines reach a node's."""
+        return f"10.99.0.{number + 1}"
+
+    def own_address(self, number: int) -> str:
+        """Return where this process reaches a node."""
+        return f"10.98.{number + 1}.2"
+
+    def part(self, *numbers: int) -> None:
+        """Put the cables of some nodes into the other switch."""
+        for number in numbers:
+            _ip("link", "set", self._plug(number, "p"), "master", self.switches[1])
+
+    def heal(self) -> None:
+        """Put all cables into one switch."""
+        for number in range(self.count):
+            _ip("link", "set", self._plug(number, "p"), "master", self.switches[0])
+
+    def _plug(self, number: int, kind: str) -> str:
+        return f"tb{self._mark}{kind}{number}"
+
+    def _lay_cable(self, number: int, kind: str, address: str) -> None:
+        name, end = self.names[number], f"{kind}0"
+        _ip("link", "add", self._plug(number, kind), "type", "veth", "peer", "name", end, "netns", name)
+        _ip("-n", name, "addr", "add", f"{address}/24", "dev", end)
+        _ip("-n", name, "link", "set", end, "up")
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)

@@ -25,6 +25,7 @@ from benchmarks import (
     queue,
     scale,
     startup,
+    state_sync,
     storms,
     transfers,
 )
@@ -46,6 +47,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "globalbox": globalbox.run,
     "advance": advance.run,
     "disk": disk.run,
+    "state-sync": state_sync.run,
     "queue": queue.run,
     "commit": commit.run,
     "transfers": transfers.run,

@@ -26,6 +26,7 @@ from benchmarks import (
     queue,
     scale,
     startup,
+    state_sync,
     storms,
     transfers,
 )
@@ -47,6 +48,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "globalbox": globalbox.run,
     "advance": advance.run,
     "disk": disk.run,
+    "state-sync": state_sync.run,
     "queue": queue.run,
     "commit": commit.run,
     "transfers": transfers.run,

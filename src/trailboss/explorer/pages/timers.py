@@ -207,9 +207,10 @@ def _payer(reading: Reading, found: TimerDetails) -> Iterator[parts.Section]:
 
 def _last_fires(reading: Reading, timer_id: Hash32, life: TimerLife) -> Iterator[tuple[int, ReceiptRecord]]:
     """Yield the fires in the last blocks in which something happened to it, each with its height, the latest first."""
-    heights = dict.fromkeys(step.block_height for step in reversed(life.steps))
+    blocks = reading.view.blocks
+    heights = dict.fromkeys(step.block_height for step in reversed(life.steps) if step.block_height >= blocks.base)
     for height in islice(heights, BLOCKS_SEARCHED):
-        yield from ((height, each) for each in reading.view.blocks[height].receipts if each.timer_id == timer_id)
+        yield from ((height, each) for each in blocks[height].receipts if each.timer_id == timer_id)
 
 
 def _life(reading: Reading, query: Query, life: TimerLife) -> parts.Steps:

@@ -104,7 +104,7 @@ def schedule_genesis(history: History) -> Genesis:
 
 
 def calls_by_height(history: History) -> list[tuple[Call, ...]]:
-    """Return the calls of a history by height: deployments first, as tips have another order in mind; short idleness."""
+    """Return the calls of a history by height: deployments first, whatever their tips; idle stretches get shorter."""
     opening, *blocks = history.blocks
     assert isinstance(opening, tuple)
     found = [tuple(each for each in opening if (each.kind == "DeployActor") is wanted) for wanted in (True, False)]

@@ -3,7 +3,7 @@
 It can be built from the records at any time: what is watched, queued, due, and expires.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from sortedcontainers import SortedDict
 
@@ -23,7 +23,7 @@ class GlobalboxIndex(Follower):
         self._tracked: dict[bytes, TrackedTimer] = {}
         self._ready: dict[bytes, TrackedTimer] = {}
         self.watches = WatchIndex()
-        self.joined = 0  # how many have joined and are there now
+        self.joined = 0  # how many have joined, are there now and have not expired
         for tracked in map(track, timers):
             if tracked.watch_keys:
                 self.watches.add(tracked)
@@ -57,7 +57,7 @@ class GlobalboxIndex(Follower):
             if tracked.has_joined:
                 raise InvariantError(f"timer {timer.timer_id.hex()} joins Globalbox a second time")
             could_expire = tracked.can_expire
-            tracked.has_joined = True
+            tracked.has_joined = tracked.is_counted = True
             self.joined += 1
             self._update_expiry(tracked, could_expire=could_expire)
             if not (tracked.is_delivered or tracked.position) and tracked.expires_at >= height:
@@ -68,7 +68,7 @@ class GlobalboxIndex(Follower):
         tracked = self._tracked.pop(timer_id, None)
         if tracked is None:
             return
-        self.joined -= tracked.has_joined
+        self.joined -= tracked.is_counted
         self._ready.pop(timer_id, None)
         if tracked.can_expire:
             self._forget_expiry(tracked)
@@ -77,6 +77,12 @@ class GlobalboxIndex(Follower):
         if tracked.position is not None:
             self.fires.discard(tracked.position)
             self.queued -= 1
+
+    def expire(self, timer_ids: Collection[bytes]) -> None:
+        """Count no longer those that have joined and can fire no more. Complexity: O(1) each."""
+        for tracked in filter(None, map(self._tracked.get, timer_ids)):
+            self.joined -= tracked.is_counted
+            tracked.is_counted = False
 
     def replace(self, timer: Timer) -> None:
         """Note a timer's new record: its fire may have entered the queue, or left it. Complexity: as `leave`."""

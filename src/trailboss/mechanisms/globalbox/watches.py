@@ -36,6 +36,7 @@ class TrackedTimer(msgspec.Struct, eq=False, gc=False):
     position: QueuePosition | None = None  # of its fire in the queue; None if it has none there
     is_delivered: bool = False  # whether the one fire of a height timer has left the queue
     has_joined: bool = False  # whether its height has come and a block let it in; never if it waits to expire
+    is_counted: bool = False  # whether it has joined and has not expired since
 
     @property
     def can_expire(self) -> bool:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -98,6 +99,8 @@ class Testnet:
                 self.nodes[number] = NamespacedNode(self.namespaces[number], arguments, home.node_log)
             else:
                 self.nodes[number] = NodeProcess(*arguments, log=home.node_log)
+        # Those in namespaces start beside one another.
+        for number in numbers or range(len(self.homes)):
             assert self.nodes[number].is_ready, self.words(number)
 
     def kill(self, number: int) -> int:
@@ -257,15 +260,12 @@ class NamespacedNode:
         command = ["ip", "netns", "exec", namespace, sys.executable, "-m", "trailboss", *arguments, "--json"]
         with log.open("ab") as kept:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=kept, text=True)
-        text = ""
-        output = self._process.stdout
-        assert output is not None
-        while not text.endswith("\n}\n"):
-            line = output.readline()
-            if not line:
-                break
-            text += line
-        self.is_ready = text.endswith("\n}\n")
+
+    @cached_property
+    def is_ready(self) -> bool:
+        """Whether it has come as far as to say where it listens; waits for that, or for its end."""
+        assert self._process.stdout is not None
+        return "}\n" in iter(self._process.stdout.readline, "")
 
     @property
     def pid(self) -> int:

@@ -173,13 +173,14 @@ class Home(Struct, frozen=True, kw_only=True):
             if any(self.directory.iterdir()):
                 raise StorageError(self.directory, "something is there already", "name a new or empty directory")
             self.directory.chmod(DIRECTORY_MODE)
+            for each in (self.engine_directory, self.log_directory):
+                each.mkdir(DIRECTORY_MODE)
         for path, text in (
             (self.validator_key_file, validator_key_text(validator_key)),
             (self.node_key_file, node_key_text(node_key)),
             (self.vote_file, FIRST_VOTE),
         ):
             write_private(path, text)
-        self.log_directory.mkdir(DIRECTORY_MODE)
         self.write()
 
     def write(self) -> None:

@@ -67,8 +67,10 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
         port=home.api_port,
     )
     status = run_node(options, begin, companion)
-    is_halted = any(isinstance(node.failure, NetworkHaltError) for node in found)
-    return HALTED_STATUS if is_halted else status
+    failure = found[0].failure if found else None
+    if isinstance(failure, StorageError):
+        log().error("the node must not go on", what=str(NetworkHaltError(Halt.STORAGE, str(failure))))
+    return HALTED_STATUS if isinstance(failure, NetworkHaltError | StorageError) else status
 
 
 def _prepare(home: Home, engine: Path) -> None:

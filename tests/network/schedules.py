@@ -157,9 +157,9 @@ class Schedule:
             if self._is_away(engine):
                 continue
             is_last = number >= ROUNDS_MAX - 2
-            if not is_last and self._dice.often(12):
+            if not is_last and self._dice.often(22):
                 proposal = self._hostile(engine)
-                if proposal is None or not self._dice.often(15):
+                if proposal is None or not self._dice.often(30):
                     continue
                 self.seen["hostile blocks decided"] += 1
                 return self._block(height, engine, proposal)

@@ -39,6 +39,8 @@ ABSENT: Final = 1  # flag of a validator that did not sign a block; 2 signed it,
 NANOSECONDS: Final = 1_000_000_000
 UNKNOWN_QUERY: Final = 1
 NO_QUERY: Final = "ask the node's REST API: it answers with proofs"
+OF_CONSENSUS: Final = frozenset({"init_chain", "prepare_proposal", "process_proposal", "finalize_block", "commit"})
+"""Kinds of requests that only one of the engine's connections carries."""
 
 
 class OnChain(Protocol):
@@ -59,7 +61,7 @@ class AbciServer:
         self._sync = sync
         self._on_chain = on_chain
         self._failed = failed
-        self._connections: set[asyncio.Task[None]] = set()
+        self._consensus: asyncio.StreamWriter | None = None  # the connection that asked last about blocks
         self._at_once: dict[str, Callable[[Any, Any], None]] = {
             "echo": self._echo,
             "flush": lambda _, answer: answer.SetInParent(),
@@ -89,31 +91,41 @@ class AbciServer:
         return server
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        kind = None
         try:
-            while (frame := await read_frame(reader)) is not None:
-                request = Request.FromString(frame)
+            while (request := await self._read(reader)) is not None:
                 kind = request.WhichOneof("value")
-                if kind is None:
-                    raise DecodeError("a request of no kind")
+                if kind in OF_CONSENSUS:
+                    self._consensus = writer
                 writer.write(to_frame(await self._answer(kind, getattr(request, kind))))
                 if kind != "check_tx":
                     await writer.drain()
-        except (DecodeError, ValueError) as error:
-            # The engine sends no such thing: something else has opened the socket, and that alone is cut off.
-            log().warning(
-                "a connection of the engine's socket is closed: it does not speak the protocol", what=str(error)
-            )
         except ConnectionError:
             pass
         except Exception as error:  # noqa: BLE001  # whatever it is, the engine waits for an answer that does not come
             self._failed(error)
         finally:
-            if kind in self._on_thread:
-                # The engine is gone, or about to ask for the same block again. A node that stops has forgotten already.
+            # The engine is gone, unless another one asks for the same block already. A node that stops has forgotten.
+            if self._consensus is writer:
                 with suppress(Exception):
                     await self._on_chain(self._application.forget)
             writer.close()
+
+    async def _read(self, reader: asyncio.StreamReader) -> Any:
+        """Return the next request; None at the end, or where what comes is none: then the engine has not sent it."""
+        try:
+            frame = await read_frame(reader)
+            if frame is None:
+                return None
+            request = Request.FromString(frame)
+            if request.WhichOneof("value") is None:
+                raise DecodeError("a request of no kind")
+        except (DecodeError, ValueError) as error:
+            # Something else has opened the socket, and that alone is cut off.
+            log().warning(
+                "a connection of the engine's socket is closed: it does not speak the protocol", what=str(error)
+            )
+            return None
+        return request
 
     async def _answer(self, kind: str, request: Any) -> Any:
         response = Response()

@@ -321,11 +321,11 @@ def run_schedule(seed: int, planted: Planted | None = None) -> Counter[str]:
     return schedule.seen
 
 
-def run_schedules(first: int, count: int) -> Counter[str]:
+def run_schedules(first: int, count: int, planted: Planted | None = None) -> Counter[str]:
     """Run schedules from a seed on; see `run_schedule`."""
     seen: Counter[str] = Counter()
     for seed in range(first, first + count):
-        seen += run_schedule(seed)
+        seen += run_schedule(seed, planted)
     return seen
 
 

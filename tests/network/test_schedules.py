@@ -8,7 +8,7 @@ import pytest
 
 from tests.network.engines import Divergence
 from tests.network.plants import PLANTS
-from tests.network.schedules import run_schedule, run_schedules
+from tests.network.schedules import run_schedules
 
 SCHEDULES = 300
 BATCH = 25
@@ -41,11 +41,6 @@ def test_schedule_is_equal_when_hash_seed_differs() -> None:
 def test_schedules_notice_one_member_that_differs(plant: str) -> None:
     """Within some schedules, by what differs and with the seed to repeat it by."""
     planted, words = PLANTS[plant]
-    for seed in range(FIRST, FIRST + NOTICED_WITHIN):
-        try:
-            run_schedule(seed, planted)
-        except Divergence as divergence:
-            assert re.search(words, str(divergence)), str(divergence)
-            assert f"repeat with: python -m tests.network.schedules --seed {seed}" in str(divergence)
-            return
-    pytest.fail(f"{NOTICED_WITHIN} schedules do not notice another {plant}")
+    with pytest.raises(Divergence, match=words) as caught:
+        run_schedules(FIRST, NOTICED_WITHIN, planted)
+    assert re.search(r"schedule (\d+): .*repeat with: python -m tests.network.schedules --seed \1$", str(caught.value))

@@ -66,6 +66,13 @@ def _own_mempool(member: RestartingMember) -> None:
     application._decode = known
 
 
+def _own_randomness(member: RestartingMember) -> None:
+    """Draw from another state than the one before the block."""
+    chain = member.chain
+    next_context = chain.next_context
+    chain.next_context = lambda *args, **named: replace(next_context(*args, **named), parent_state_root=bytes(32))
+
+
 def _hasty_seal(member: RestartingMember) -> None:
     """Make a block durable in FinalizeBlock."""
     chain = member.chain
@@ -94,23 +101,24 @@ def _set(part: str, name: str, value: Any) -> Callable[[RestartingMember], None]
 PLANTS: Mapping[str, tuple[Callable[[RestartingMember], object], str]] = MappingProxyType(
     {
         "a price": (lambda member: with_params(member, costs={"transfer": 5_001}), "gives the (app hash|results)"),
-        "a price of the mechanisms": (
+        "a price of every frame": (
             lambda member: with_params(member, costs={"frame_base": 10_001}),
             "gives the (app hash|results)",
         ),
-        "a bound of fires": (lambda member: with_params(member, timers={"due_examined_max": 1}), "gives the app hash"),
+        "a life": (lambda member: with_params(member, timers={"max_ttl_blocks": 11}), "gives the (app hash|results)"),
         "fee account": (_fee_account, "gives the app hash"),
         "time": (_later_time, "gives the app hash"),
         "order of fires": (lambda member: setattr(member.chain.queue, "__class__", _BackwardQueue), "app hash"),
-        "randomness": (lambda member: setattr(member.chain, "_instance_id", bytes(32)), "gives the app hash"),
+        "randomness": (_own_randomness, "gives the app hash"),
         "results": (_own_results, "gives the results"),
-        "mempool": (_own_mempool, "gives the app hash|StopIteration"),
+        "mempool": (_own_mempool, "gives the (app hash|results)|StopIteration"),
         "signatures": (_set("application", "still_waits", lambda _: True), "gives the (app hash|results)"),
         "votes": (_set("application", "check_proposal", lambda _: None), "votes for a hostile proposal"),
         "refusals": (_set("application", "check_proposal", lambda _: ValueError("no")), "votes against an honest"),
-        "durable before Commit": (_hasty_seal, "has committed block|finalizes block|publishes a block"),
+        "durable before Commit": (_hasty_seal, "gives the app hash|has committed block"),
         "no way back": (_set("builder", "forget", lambda: None), "InvariantError"),
         "queue": (lambda member: setattr(member.chain.queue, "__class__", _StubbornQueue), "InvariantError|app hash"),
+        "memory": (lambda member: setattr(member.chain._mechanisms, "rewind", lambda: None), "InvariantError|app hash"),
         "standing": (_stale_standing, "stands at|finalizes block"),
         "silence": (_set("builder", "_announce", lambda _: None), "ended because None"),
     }

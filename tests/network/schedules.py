@@ -157,9 +157,9 @@ class Schedule:
             if self._is_away(engine):
                 continue
             is_last = number >= ROUNDS_MAX - 2
-            if not is_last and self._dice.often(12):
+            if not is_last and self._dice.often(22):
                 proposal = self._hostile(engine)
-                if proposal is None or not self._dice.often(15):
+                if proposal is None or not self._dice.often(30):
                     continue
                 self.seen["hostile blocks decided"] += 1
                 return self._block(height, engine, proposal)
@@ -321,11 +321,11 @@ def run_schedule(seed: int, planted: Planted | None = None) -> Counter[str]:
     return schedule.seen
 
 
-def run_schedules(first: int, count: int) -> Counter[str]:
+def run_schedules(first: int, count: int, planted: Planted | None = None) -> Counter[str]:
     """Run schedules from a seed on; see `run_schedule`."""
     seen: Counter[str] = Counter()
     for seed in range(first, first + count):
-        seen += run_schedule(seed)
+        seen += run_schedule(seed, planted)
     return seen
 
 

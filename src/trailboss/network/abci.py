@@ -23,6 +23,8 @@ Handler = Callable[[Any, Any], object]
 FRAME_BYTES_MAX: Final = 2**26  # of one request; a block has a mebibyte, a part of a snapshot at most 16
 VARINT_BITS: Final = 7
 VARINT_BYTES_MAX: Final = 5  # of a frame's length
+OF_CONSENSUS: Final = frozenset({"init_chain", "prepare_proposal", "process_proposal", "finalize_block", "commit"})
+"""Kinds of requests that only one of the engine's connections carries."""
 
 
 class OnChain(Protocol):
@@ -50,6 +52,7 @@ class AbciServer:
         self._answers = answers
         self._on_chain = on_chain
         self._failed = failed
+        self._consensus: asyncio.StreamWriter | None = None  # the connection that asked last about blocks
 
     async def listen(self, path: Path) -> asyncio.Server:
         """Accept the engine's connections at a path; what another process has left there goes."""
@@ -59,42 +62,50 @@ class AbciServer:
         return server
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        concerns_chain = False
         try:
-            while (frame := await read_frame(reader)) is not None:
-                request = Request.FromString(frame)
+            while (request := await self._read(reader)) is not None:
                 kind = request.WhichOneof("value")
-                if kind is None:
-                    raise DecodeError("a request of no kind")
-                concerns_chain |= kind in self._answers.on_thread
+                if kind in OF_CONSENSUS:
+                    self._consensus = writer
                 writer.write(to_frame(await self._answer(kind, getattr(request, kind))))
                 if kind != "check_tx":
                     await writer.drain()
-        except (DecodeError, ValueError) as error:
-            # The engine sends no such thing: something else has opened the socket, and that alone is cut off.
-            log().warning(
-                "a connection of the engine's socket is closed: it does not speak the protocol", what=str(error)
-            )
         except ConnectionError:
             pass
         except Exception as error:  # noqa: BLE001  # whatever it is, the engine waits for an answer that does not come
             self._failed(error)
         finally:
-            if concerns_chain:
-                # The engine is gone, or about to ask for the same block again. A node that stops has forgotten already.
+            # The engine is gone, unless another one asks for the same block already. A node that stops has forgotten.
+            if self._consensus is writer:
                 with suppress(Exception):
                     await self._on_chain(self._answers.forget)
             writer.close()
+
+    async def _read(self, reader: asyncio.StreamReader) -> Any:
+        """Return the next request; None at the end, or where what comes is none: then the engine has not sent it."""
+        try:
+            frame = await read_frame(reader)
+            if frame is None:
+                return None
+            request = Request.FromString(frame)
+            kind = request.WhichOneof("value")
+            if kind not in self._answers.at_once and kind not in self._answers.on_thread:
+                raise DecodeError(f"a request of the kind {kind}, to which this node has no answer now")
+        except (DecodeError, ValueError) as error:
+            # Something else has opened the socket, and that alone is cut off.
+            log().warning(
+                "a connection of the engine's socket is closed: it does not speak the protocol", what=str(error)
+            )
+            return None
+        return request
 
     async def _answer(self, kind: str, request: Any) -> Any:
         response = Response()
         answer = getattr(response, kind)
         if kind in self._answers.at_once:
             self._answers.at_once[kind](request, answer)
-        elif kind in self._answers.on_thread:
-            await self._on_chain(lambda: self._answers.on_thread[kind](request, answer))
         else:
-            raise DecodeError(f"a request {kind!r}, to which this node has no answer now")
+            await self._on_chain(lambda: self._answers.on_thread[kind](request, answer))
         # An answer that says nothing is an answer too.
         answer.SetInParent()
         return response

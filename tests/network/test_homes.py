@@ -251,6 +251,9 @@ def test_validator_without_its_last_vote_does_not_start(home: Home) -> None:
             with pytest.raises(NetworkHaltError) as refused:
                 check_votes(home, chain)
             assert refused.value.halt is Halt.VALIDATOR_STATE_LOST
+            if content is None:
+                with pytest.raises(NetworkHaltError, match="is missing"):
+                    check_votes(home, None)
             home.vote_file.touch()
         full = add_node([home])
         full.vote_file.unlink()

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from trailboss.api.app import create_app
 from trailboss.api.limits import limited
+from trailboss.chain import Chain
 from trailboss.node.options import NodeOptions
 from trailboss.node.service import FAILED, Node
 from trailboss.node.startup import open_node
@@ -39,6 +40,9 @@ Ready = Callable[[Node, int], None]
 class Companion(Protocol):
     """What runs beside a node, on its event loop."""
 
+    def check(self, chain: Chain) -> None:
+        """Refuse by an error to run beside a chain."""
+
     def begin(self, node: Node) -> None:
         """Begin, once the node has begun."""
 
@@ -59,7 +63,7 @@ def run_node(options: NodeOptions, ready: Ready, companion: Companion | None = N
     _allow_many_connections()
     with listen(options.host, options.port) as listener:
         # Outside of the loop: an index that is rebuilt takes its time, and Ctrl-C ends that as it ends any program.
-        node = open_node(options)
+        node = open_node(options) if companion is None else open_node(options, companion.check)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(node, listener, ready, companion))
     return 1 if node.health.status == FAILED else 0

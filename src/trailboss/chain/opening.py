@@ -19,7 +19,15 @@ from trailboss.sandbox.engines import EngineName, default_engine, engine_name, i
 from trailboss.state.disk.files import TABLES_NAME, DirectoryLock
 from trailboss.state.disk.store import DiskStore, StoreSettings
 
-__all__ = ["Genesis", "GenesisOptions", "create_temporary", "differences", "encode_genesis", "funded_accounts"]
+__all__ = [
+    "Genesis",
+    "GenesisOptions",
+    "check_unused",
+    "create_temporary",
+    "differences",
+    "encode_genesis",
+    "funded_accounts",
+]
 __all__ += ["genesis_text", "has_chain", "new_genesis", "open_as_wanted", "open_or_create", "parse_genesis"]
 __all__ += ["stated_genesis", "temporary_directory"]
 
@@ -53,6 +61,11 @@ def open_or_create(directory: Path, wanted: GenesisOptions) -> Chain:
 def has_chain(directory: Path) -> bool:
     """Return whether a chain is in a directory; one whose making was interrupted is none."""
     return (directory / TABLES_NAME).exists()
+
+
+def check_unused(directory: Path) -> None:
+    """Refuse by `StorageError` a chain that a process has open, with the process."""
+    DirectoryLock(directory).release()
 
 
 def create_temporary(directory: Path, wanted: GenesisOptions) -> Chain:

@@ -1,13 +1,14 @@
 """What makes a node part of a network: its engine, the socket between the two, and the way of transactions out."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
+from trailboss.chain import Chain
 from trailboss.chain.outcomes import compare_outcomes, outcome_from_json, outcome_of
 from trailboss.network.abci import AbciServer
 from trailboss.network.answers import ChainAnswers
@@ -39,6 +40,7 @@ class NetworkCompanion:
         socket: Path,
         logs: Path,
         snapshot_blocks: int,
+        check: Callable[[Chain], object],
         others: Sequence[str] = (),
     ) -> None:
         """Prepare it.
@@ -51,12 +53,15 @@ class NetworkCompanion:
             socket: Path of the socket on which the engine asks.
             logs: Directory of the engine's log.
             snapshot_blocks: Blocks from one snapshot that it offers to the next.
+            check: Refuses by an error a chain that the node must not run.
             others: URLs of other nodes, which are asked where a block differs.
         """
         self._name, self._public_key = name, public_key
         self._command, self._socket, self._log_file = command, socket, logs / "engine.log"
         self._client = EngineClient(rpc_url)
         self._others = others
+        self._check = check
+        self.failure: BaseException | None = None  # what its node has failed of, once both have ended
         self._snapshots = SnapshotOffer(snapshot_blocks)
         self._outgoing: asyncio.Queue[Hash32] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
@@ -65,6 +70,10 @@ class NetworkCompanion:
         self._node: Node
         self._application: Application
         self._engine: EngineProcess
+
+    def check(self, chain: Chain) -> None:
+        """Refuse a chain of another network, and a validator that could vote twice, by `NetworkHaltError`."""
+        self._check(chain)
 
     def begin(self, node: Node) -> None:
         """Begin beside a node that has begun."""
@@ -78,6 +87,8 @@ class NetworkCompanion:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._tasks:
+            self.failure = self._node.failure
         await asyncio.to_thread(self._snapshots.close)
         await self._client.close()
         self._socket.unlink(missing_ok=True)

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from trailboss.chain import Chain
-from trailboss.chain.opening import has_chain
+from trailboss.chain.opening import check_unused, has_chain
 from trailboss.network.companion import NetworkCompanion
 from trailboss.network.halts import HALTED_STATUS, Halt, NetworkHaltError
 from trailboss.network.home import Home
@@ -35,19 +36,6 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
         ConfigurationError: If it cannot listen, or the chain did not start from the home's genesis.
         StorageError: If the home cannot be used, or another process runs it.
     """
-    try:
-        _prepare(home, engine)
-    except asyncio.CancelledError:
-        return 0
-    except NetworkHaltError as error:
-        log().error("the node must not start", what=str(error))
-        return HALTED_STATUS
-    found: list[Node] = []
-
-    def begin(node: Node, port: int) -> None:
-        found.append(node)
-        ready(node, port)
-
     companion = NetworkCompanion(
         home.name,
         home.key or b"",
@@ -56,6 +44,7 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
         socket=home.app_socket,
         logs=home.log_directory,
         snapshot_blocks=home.snapshot_blocks,
+        check=partial(_check, home),
         others=home.others,
     )
     options = replace(
@@ -66,27 +55,39 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
         host=home.api_host,
         port=home.api_port,
     )
-    status = run_node(options, begin, companion)
-    failure = found[0].failure if found else None
+    try:
+        _prepare(home, engine)
+        status = run_node(options, ready, companion)
+    except asyncio.CancelledError:
+        return 0
+    except NetworkHaltError as error:
+        log().error("the node must not start", what=str(error))
+        return HALTED_STATUS
+    failure = companion.failure
     if isinstance(failure, StorageError):
         log().error("the node must not go on", what=str(NetworkHaltError(Halt.STORAGE, str(failure))))
     return HALTED_STATUS if isinstance(failure, NetworkHaltError | StorageError) else status
 
 
 def _prepare(home: Home, engine: Path) -> None:
-    """Make or fetch the chain of a new home; check that an old one is whole, and that its chain is the network's."""
+    """Make or fetch the chain of a new home."""
+    if home.directory.stat().st_mode & 0o077:
+        raise StorageError(home.directory, "others may enter it, and its keys are in it", "chmod 700 it")
     home.write_engine_files()
-    if not has_chain(home.chain_directory):
+    if has_chain(home.chain_directory):
+        check_unused(home.chain_directory)
+    else:
         # Before an engine runs here: it would make the file that is missing.
         check_votes(home, None)
         if home.state_sync is None:
             Chain.create(home.chain_directory, home.genesis).close()
         else:
             asyncio.run(join_network(home, engine))
-    with Chain.open(home.chain_directory) as chain:
-        if chain.genesis != home.genesis:
-            what = f"{home.chain_directory} did not start from {home.directory / 'genesis.toml'}"
-            raise NetworkHaltError(Halt.OTHER_GENESIS, what)
-        check_votes(home, chain)
-    if home.directory.stat().st_mode & 0o077:
-        raise StorageError(home.directory, "others may enter it, and its keys are in it", "chmod 700 it")
+
+
+def _check(home: Home, chain: Chain) -> None:
+    """Refuse a chain that is not the home's, and a validator that could vote twice."""
+    if chain.genesis != home.genesis:
+        what = f"{home.chain_directory} did not start from {home.directory / 'genesis.toml'}"
+        raise NetworkHaltError(Halt.OTHER_GENESIS, what)
+    check_votes(home, chain)

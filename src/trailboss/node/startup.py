@@ -22,8 +22,10 @@ PROGRESS_SECONDS: Final = 2  # how often the progress of an index is logged
 NO_DIRECTORY: Final = "a node that is no development node runs a chain that is there already: name its directory"
 
 
-def open_node(options: NodeOptions) -> Node:
+def open_node(options: NodeOptions, check: Callable[[Chain], object] = lambda _: None) -> Node:
     """Open all that a node needs, and return the node. A development node makes a chain that does not exist.
+
+    ``check`` is called with the chain, and may refuse to run it by an error.
 
     Raises:
         ConfigurationError: If no chain can start as it is wanted, or the one in the directory started otherwise.
@@ -37,6 +39,7 @@ def open_node(options: NodeOptions) -> Node:
             temporary = temporary_directory()
             directory = Path(opened.enter_context(temporary))
         chain = opened.enter_context(_open_chain(options, directory))
+        check(chain)
         mempool = _open_mempool(chain, options.directory)
         opened.callback(mempool.close)
         index = Index.open(directory / INDEX_FILE, chain, progress_line(monotonic))

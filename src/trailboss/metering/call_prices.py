@@ -35,6 +35,7 @@ _LIGHT: Final = frozenset(
 """Methods of short text and bytes that are free."""
 LIGHT_ALWAYS: Final = frozenset((*_LIGHT, "encode", "decode", "strip", "lstrip", "rstrip"))
 PRICED_RECEIVERS: Final = (bytearray, list, tuple, dict, int, type, collections.deque, re.Pattern)
+_INFORMED: Final = ("constructed", "operated", "compared", "accessed")  # pricers that also look at the method itself
 _PRICED: Final = frozenset(map(identity, PRICED_RECEIVERS))
 
 
@@ -46,7 +47,10 @@ class Calls(LibraryPricers):
         self._callees = {kind: self._called_type(kind, price) for kind, price in self._types.items()}
         self._callees[zip] = self._rows(zip)
         self._callees[map] = self._rows(map)
+        self._known = {identity(kind): call for kind, call in self._callees.items()}
+        self._typed = {identity(kind): price for kind, price in self._types.items()}
         self._functions: dict[Any, Pricer] = self._library_methods()
+        self._informed = frozenset(identity(self._methods[name]) for name, kind in METHODS.items() if kind in _INFORMED)
 
     # What instrumented code asks for
 
@@ -63,13 +67,16 @@ class Calls(LibraryPricers):
     def _subtype(self, function: Any) -> Any:
         if issubclass(type(function), EnumMeta):
             return self._called(function, self._members)
+        found = self._known.get(identity(function))
+        if found is not None:
+            return found
         for base in MRO(function):
-            price = self._types.get(base)
-            if price is None or function in self._callees:
+            price = self._typed.get(identity(base))
+            if price is None:
                 continue
             own = function.__init__ is base.__init__ and function.__new__ in (base.__new__, texts.new_text)
             return self._called(function, price) if own else function
-        return self._callees.get(function, function)
+        return function
 
     def method(self, found: Any) -> Any:
         """Return an attribute of one of the `SIZED_METHODS`: a method of a built-in type in its priced form."""
@@ -113,7 +120,7 @@ class Calls(LibraryPricers):
         return found
 
     def _bound(self, call: Any, receiver: Any, price: Pricer, name: str, found: Any) -> Any:
-        if price in (self._constructed, self._operated, self._compared, self._accessed):
+        if identity(price) in self._informed:
             price = functools.partial(price, found=found)
 
         def method(*arguments: Any, **named: Any) -> Any:
@@ -127,7 +134,7 @@ class Calls(LibraryPricers):
         cleaned = texts.method(found) if found.__name__ in TEXT_METHODS else found
         if price is None:
             return cleaned
-        if price in (self._constructed, self._operated, self._compared, self._accessed):
+        if identity(price) in self._informed:
             price = functools.partial(price, found=found)
         pay = price
 

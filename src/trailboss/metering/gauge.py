@@ -19,10 +19,13 @@ from trailboss.primitives.errors import TrailbossError
 FATAL: Final = (OutOfGas, MemoryError, RecursionError, KeyboardInterrupt, TrailbossError)
 """What guest code can never catch: exhaustion, and errors outside the guest's control."""
 identity: Final[Callable[[object], int]] = id
-"""An object's identity, for recognizing shared objects; it never reaches a program."""
+"""An object's identity, for recognizing shared objects and types; it never reaches a program.
+
+A type is compared by it, or only if its own type is ``type``: with a metaclass, a program's class can equal any type.
+"""
 _DEAD: Final = -1
 _PRINTED_BITS: Final = 256
-_PLAIN: Final = (bool, int, float, str, bytes)
+_PLAIN: Final = frozenset(map(identity, (bool, int, float, str, bytes)))
 _NAMED: Final = (type, FunctionType, BuiltinFunctionType, ModuleType)
 
 _OWN: Final = "charge turn enter leave result begin end suspend resume delegate caught own setter"
@@ -222,7 +225,7 @@ def shown(value: object) -> str:
     if type(value) is int and value.bit_length() > _PRINTED_BITS:
         # Python refuses to print very long integers, and a message has no room for them.
         return f"an integer of {value.bit_length()} bits"
-    if value is None or type(value) in _PLAIN:
+    if value is None or identity(type(value)) in _PLAIN:
         return f"{value!r:.80}"
     if isinstance(value, _NAMED):
         return f"{type(value).__name__} {value.__name__}"

@@ -1,6 +1,7 @@
 """The operators of instrumented code, which pay for the sizes of their operands. Decision: D-101."""
 
 import operator
+import re
 from collections import UserList, UserString, deque
 from collections.abc import Callable
 from decimal import Decimal
@@ -30,6 +31,7 @@ from trailboss.metering.sizes import (
     power_digits,
 )
 
+_DIGIT: Final = re.compile(r"\d")  # what `str.isdecimal` takes for one
 _STEP_BASE: Final = 8  # digits that a step of a power with a modulus costs beside the modulus's own
 _BLOCK_ITEMS: Final = 10  # times more items that an index into a deque passes for a cycle than a list moves
 
@@ -224,7 +226,7 @@ class Operators(Sizes):
             elif kind is str or kind is bytes:
                 if len(left) > SHORT:
                     pay(left, right)
-            elif kind not in ATOMS:
+            elif type(kind) is not type or kind not in ATOMS:
                 pay(left, right)
             return operate(left, right)
 
@@ -233,7 +235,7 @@ class Operators(Sizes):
     def contains(self, item: Any, container: Any) -> bool:
         """Return ``item in container``."""
         kind = type(container)
-        if kind in BY_HASH:
+        if type(kind) is type and kind in BY_HASH:
             if type(item) is not str:
                 self.pay_key(item)
         elif kind is str or kind is bytes:
@@ -352,6 +354,8 @@ class Operators(Sizes):
 
 def _is_small(value: Any) -> bool:
     kind = type(value)
+    if type(kind) is not type:
+        return False
     return kind in ATOMS or (kind is int and LEAST < value < SMALL) or (kind in TEXTS and len(value) <= SHORT)
 
 
@@ -373,6 +377,8 @@ def _in_order(operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def written_widths(template: str) -> int:
     """Return the sum of all numbers in a template of a format: what widths and precisions can add to the text."""
     total = number = 0
+    if _DIGIT.search(template) is None:
+        return total
     for each in template:
         if each.isdecimal():
             number = min(number * BASE + int(each), ENDLESS)

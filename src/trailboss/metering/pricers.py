@@ -196,7 +196,7 @@ class Pricers(Operators):
 
     def _sieved(self, source: Any) -> Any:
         kind = type(source)
-        if kind in (list, tuple, str, bytes, dict) and len(source) <= self.free:
+        if type(kind) is type and kind in (list, tuple, str, bytes, dict) and len(source) <= self.free:
             return source
         return self.counting(source, self.prices.item) if hasattr(kind, "__iter__") else source
 

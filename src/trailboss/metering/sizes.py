@@ -6,13 +6,13 @@ A result that would not fit a frame's memory is refused first. Decision: D-101.
 """
 
 from collections import Counter, OrderedDict, UserList, UserString, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, KeysView
 from decimal import Decimal, getcontext
 from itertools import chain
 from types import GeneratorType, MappingProxyType
 from typing import Any, Final
 
-from trailboss.metering.gauge import Gauge
+from trailboss.metering.gauge import Gauge, identity
 from trailboss.params import SourceCostParams
 
 SMALL: Final = 2**128  # integers below this size are free in every operator
@@ -30,6 +30,7 @@ TEXTS: Final = (str, bytes, bytearray)
 SEQUENCES: Final = (list, tuple, deque)
 NESTED: Final = (*SEQUENCES, dict)
 _BASES: Final = frozenset((int, *TEXTS, *NESTED, Decimal, UserString, UserList, memoryview))
+_BASE_IDENTITIES: Final = frozenset(map(identity, _BASES))
 MRO: Final = vars(type)["__mro__"].__get__
 _EXACT: Final = frozenset((*_BASES, *VIEWS, float, bool, type(None), range, complex, Counter, type, slice))
 ATOMS: Final = frozenset((float, bool, type(None), complex, range, type))
@@ -37,16 +38,20 @@ _COLLECTED: Final = frozenset(
     (*TEXTS, *NESTED, *VIEWS, range, Counter, OrderedDict, defaultdict, memoryview, set, frozenset, MappingProxyType)
 )
 BY_HASH: Final = frozenset((dict, set, frozenset, MappingProxyType, VIEWS[0], Counter))
-_INTEGERS: Final = frozenset((int, bool))
+_ATOMS: Final = frozenset(map(identity, ATOMS))
+_INTEGERS: Final = frozenset(map(identity, (int, bool)))
+_STRINGS, _OCTETS = frozenset((identity(str),)), frozenset((identity(bytes),))
 FIELDS: Final = "__dataclass_fields__"
 
 
 def base_of(value: object) -> type:
-    """Return the built-in type that a value's type is, or extends; the type itself if there is none."""
+    """Return the built-in type that a value's type is, or extends; another type if there is none."""
     kind = type(value)
-    if kind in _EXACT:
+    if type(kind) is type and kind in _EXACT:
         return dict if kind is Counter else kind
-    return next((base for base in MRO(kind) if base in _BASES), kind)
+    # A class with a metaclass can say that it equals any type.
+    other = kind if type(kind) is type else object
+    return next((base for base in MRO(kind) if identity(base) in _BASE_IDENTITIES), other)
 
 
 def length(value: Any, base: type) -> int:
@@ -153,7 +158,7 @@ class Sizes:
         """
         cost = self.prices.item if price is None else price
         kind = type(source)
-        if kind in _COLLECTED:
+        if type(kind) is type and kind in _COLLECTED:
             items = length(source, kind)
             if items > self.free:
                 if kept:
@@ -236,18 +241,18 @@ class Sizes:
         kind = type(value)
         if (kind is not list and kind is not tuple) or len(value) <= self.free:
             return None
-        kinds = dict.fromkeys(map(type, value)).keys()
+        kinds = _kinds_of(value)
         cycles = len(value) * price // 2
-        if kinds <= ATOMS or (kinds <= _INTEGERS and min(value) > -SMALL and max(value) < SMALL):
+        if kinds <= _ATOMS or (kinds <= _INTEGERS and min(value) > -SMALL and max(value) < SMALL):
             return cycles
-        if kinds <= {str} or kinds <= {bytes}:
+        if kinds <= _STRINGS or kinds <= _OCTETS:
             return cycles + max(sum(map(len, value)) - len(value) * SHORT, 0) // (per_cycle or ENDLESS)
         return None
 
     def _flat(self, value: Any, per_cycle: int) -> int | None:
         """Return the cycles of a visit to a value that holds no others, or None if it does."""
         kind = type(value)
-        if kind in ATOMS:
+        if type(kind) is type and kind in ATOMS:
             return 0
         base = base_of(value)
         if base is int:
@@ -275,7 +280,7 @@ class Sizes:
     def pay_key(self, key: Any) -> None:
         """Pay for the hash of a key."""
         kind = type(key)
-        if kind is not str and kind is not bytes and kind not in ATOMS:
+        if kind is not str and kind is not bytes and (type(kind) is not type or kind not in ATOMS):
             self.visit(key, self.prices.visit, self._compared_per_cycle)
 
     def pay_text(self, value: Any) -> None:
@@ -309,14 +314,19 @@ class Sizes:
         factor = count.bit_length() if steps and count > self.free else 1
         if factor > 1:
             self.pay(count * factor, self.prices.sort_steps)
-        kinds = dict.fromkeys(map(type, items)).keys()
-        if kinds <= ATOMS or (kinds <= _INTEGERS and min(items) > -SMALL and max(items) < SMALL):
+        kinds = _kinds_of(items)
+        if kinds <= _ATOMS or (kinds <= _INTEGERS and min(items) > -SMALL and max(items) < SMALL):
             return
-        if kinds <= {str} or kinds <= {bytes}:
+        if kinds <= _STRINGS or kinds <= _OCTETS:
             self.pay(max(sum(map(len, items)) - count * SHORT, 0) * factor, self.prices.characters_compared)
             return
         cycles = self.visit(items, self.prices.visit, self.prices.characters_compared)
         self.pay(max(cycles - self.free * self.prices.visit, 0) * (factor - 1))
+
+
+def _kinds_of(values: Iterable[object]) -> KeysView[int]:
+    """Return the identities of the types of values."""
+    return dict.fromkeys(map(identity, map(type, values))).keys()
 
 
 def _children(value: Any) -> Iterator[Any]:

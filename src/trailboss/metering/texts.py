@@ -189,14 +189,14 @@ def _are_plain(values: Iterable[object]) -> bool:
     while waiting:
         value: Any = waiting.pop()
         kind = type(value)
-        if kind in _SCALARS:
+        if type(kind) is type and kind in _SCALARS:
             continue
         looked_into += 1
         if looked_into > _CONTAINERS_MAX:
             return False
         if kind is dict:
             waiting += (*value.keys(), *value.values())
-        elif kind in (list, tuple):
+        elif kind is list or kind is tuple:
             waiting += value
         else:
             return False

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct, msgpack
+from msgspec import MsgspecError, Struct, msgpack
 
 from trailboss.sandbox.private_files import read_private, write_private
 
@@ -47,7 +47,8 @@ class CompiledForms:
     def find(self, source: str, code_hash: bytes) -> CompiledActor | None:
         """Return the form of a source, if it is kept."""
         path = self._path(source, code_hash)
-        with suppress(OSError):
+        # What another version has kept can have another form.
+        with suppress(OSError, zlib.error, MsgspecError):
             octets = read_private(path)
             if octets is not None and octets[:_DIGEST_BYTES] == _digest(path, octets[_DIGEST_BYTES:]):
                 os.utime(path)
@@ -81,10 +82,12 @@ class CompiledForms:
     def _files(self) -> list[tuple[int, int, Path]]:
         """Return the files: when each was used last, what it takes, where it is."""
         files: list[tuple[int, int, Path]] = []
-        with suppress(FileNotFoundError):  # Another process can have removed one: what is found is enough.
-            for path in self._directory.glob(f"{self._image.hex()}.*.form"):
-                facts = path.lstat()
-                files.append((facts.st_mtime_ns, facts.st_size + _FILE_BYTES, path))
+        image = self._image.hex()
+        with suppress(OSError):  # Another process can have removed one: what is found is enough.
+            for entry in os.scandir(self._directory):
+                if entry.name.startswith(image) and entry.name.endswith(".form"):
+                    facts = entry.stat(follow_symlinks=False)
+                    files.append((facts.st_mtime_ns, facts.st_size + _FILE_BYTES, Path(entry.path)))
         return files
 
 

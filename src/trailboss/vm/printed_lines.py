@@ -14,13 +14,16 @@ from typing import Any, Final, cast
 
 from msgspec import Struct, field
 
+from trailboss.metering.gauge import identity
 from trailboss.model.events import CHARACTERS_MAX, PrintedLine
 
 LINES_MAX: Final = 100  # printed lines of one execution that are kept
 DEPTH_MAX: Final = 8  # nested containers that are shown
 ITEMS_MAX: Final = 1_000  # items of one container that are shown
 _MORE: Final = "…"
-_AS_THEY_ARE: Final = (bool, float, range, Decimal, type(None), type(...), type(NotImplemented))
+_AS_THEY_ARE: Final = frozenset(
+    map(identity, (bool, float, range, Decimal, type(None), type(...), type(NotImplemented)))
+)
 _BITS_MAX: Final = 4_096
 _CONTROLS: Final = (*range(9), *range(10, 32), *range(127, 160), *range(0xD800, 0xE000))
 _ESCAPES: Final = {code: chr(code).encode("unicode_escape").decode() for code in _CONTROLS if chr(code) != "\n"}
@@ -69,7 +72,7 @@ def _each(values: Iterable[object], room: int) -> Iterator[str]:
 def _represented(value: object, room: int, depth: int) -> str:
     """Return a value as ``repr`` shows it, cut not far beyond the room."""
     kind: Any = type(value)
-    if kind in _AS_THEY_ARE:
+    if identity(kind) in _AS_THEY_ARE:
         return repr(value)
     if issubclass(kind, Enum):
         return f"{_type_name(kind)}.{_shown(_attributes(value).get('_name_'), room)}"

@@ -152,6 +152,24 @@ PROGRAMS = (
         "itertools",
     ),
     body(
+        "filter-posing-endless",
+        "a class that says it equals every type passes for a short list, with an endless iterator",
+        """
+        class Meta(type):
+            def __eq__(self, other):
+                return True
+            def __hash__(self):
+                return 5
+        class Posing(metaclass=Meta):
+            def __len__(self):
+                return 0
+            def __iter__(self):
+                return itertools.repeat(0)
+        return list(filter(None, Posing()))
+    """,
+        "itertools",
+    ),
+    body(
         "gcd-chain",
         "gcd of long integers is quadratic",
         """

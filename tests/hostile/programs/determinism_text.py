@@ -157,6 +157,21 @@ PROGRAMS = (
     """,
     ),
     body(
+        "address-of-posing-object",
+        "a class that says it equals every type passes for a plain value, whose text is not searched",
+        """
+        class Meta(type):
+            def __eq__(self, other):
+                return True
+            def __hash__(self):
+                return 5
+        class Posing(metaclass=Meta):
+            pass
+        print(Posing())
+        return [str(Posing()), f"{Posing()}", "%s" % Posing(), repr([Posing()])]
+    """,
+    ),
+    body(
         "printed-address",
         "printed text with an address",
         """

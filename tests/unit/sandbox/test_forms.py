@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import zlib
 
 import pytest
 
@@ -69,14 +70,23 @@ def linked(file):
     file.symlink_to(file.with_name("elsewhere"))
 
 
+def of_another_form(file):
+    octets = zlib.compress(b"no record")
+    file.write_bytes(forms._digest(file, octets) + octets)
+
+
 def replaced_by_a_directory(file):
     file.unlink()
     file.mkdir()
 
 
 @pytest.mark.parametrize(
-    "spoil", [damaged, shortened, emptied, open_to_others, in_an_open_directory, linked, replaced_by_a_directory]
-)
+    "spoil",
+    [
+        damaged, shortened, emptied, of_another_form, open_to_others, in_an_open_directory, linked,
+        replaced_by_a_directory,
+    ],
+)  # fmt: skip
 def test_form_is_not_there_when_it_cannot_be_trusted(kept, spoil):
     spoil(only_file(kept))
     assert kept.find(SOURCE, CODE_HASH) is None

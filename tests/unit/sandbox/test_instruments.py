@@ -4,9 +4,9 @@ import pytest
 
 from tests.golden.world import World
 
-VALUES = """0 1 -1 22 63 64 65 True None 1.5 "" "k" "a"*64 "a"*65 "b"*336 "b"*337 b"" b"x" b"x"*64 b"x"*65 [] [1]*16
-    [1]*17 () (1,)*17 {} {"k":1} {"k":1}.keys() range(3) bytearray(b"x") Own(3) Own("k") Text("k") Number(7)
-    Posing()"""
+VALUES = """0 1 -1 22 63 64 65 True None 1.5 -0.0 float("nan") "" "k" "a"*64 "a"*65 "b"*336 "b"*337 b"" b"x" b"x"*64
+    b"x"*65 [] [1]*16 [1]*17 () (1,)*17 {} {"k":1} {"k":1}.keys() range(3) bytearray(b"x") Own(3) Own("k") Text("k")
+    Number(7) Posing()"""
 INTEGERS = "2**29 2**30 -2**30 2**59 2**119 2**120 -2**120 2**127 2**128 -2**128"
 SHIFTED = "0 1 -1 5 2**30 -2**30 2**119 2**120 2**128 True"
 CLASSES = """

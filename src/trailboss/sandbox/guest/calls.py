@@ -12,6 +12,7 @@ from itertools import islice
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
+from trailboss.metering.gauge import identity
 from trailboss.metering.meter import OutOfGas
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.sandbox.guest_layout import (
@@ -34,7 +35,7 @@ from trailboss.vm.arguments import SEQUENCE_MAX, ArgumentFault
 from trailboss.vm.engine import CallSite, HostCall
 
 CONSTANT_CALL: Final = "runtime_config"  # its answer is the same in every frame
-_PLAIN: Final = frozenset((type(None), bool, int, float, str, bytes))
+_PLAIN: Final = frozenset(map(identity, (type(None), bool, int, float, str, bytes)))
 _NAMED_KINDS: Final = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _glue: Final[Any] = builtins
 
@@ -57,7 +58,7 @@ def plain(value: Any, *, takes_list: bool) -> object:
     Only the methods of the plain types are used, because a guest's subclass can override any of them.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if identity(kind) in _PLAIN:
         return value
     if issubclass(kind, bytes):
         return BYTES, kind.__name__, bytes.__getitem__(value, slice(None))
@@ -88,10 +89,11 @@ def remote_call(number: int, name: str) -> HostCall:
 
     def call(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
         meter = site.meter
-        arguments = tuple([each if type(each) in _PLAIN else plain(each, takes_list=takes_list) for each in positional])
+        if not _PLAIN.issuperset(map(identity, map(type, positional))):
+            positional = tuple([plain(each, takes_list=takes_list) for each in positional])
         if named:
             named = {str.__str__(each): plain(value, takes_list=takes_list) for each, value in named.items()}
-        request: Any = (number, arguments, named, _glue.glue_read(USED))
+        request: Any = (number, positional, named, _glue.glue_read(USED))
         answer = _glue.host_call(marshal.dumps(request, FORMAT))
         status, value, used, meter.cells_used = marshal.loads(answer)
         _glue.glue_write(USED, used)

@@ -12,6 +12,7 @@ BIN := .venv/bin
 BASE := .venv/.base
 NODE := .venv/.node
 SANDBOX := .venv/.sandbox
+NETWORK := .venv/.network
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -q
@@ -26,12 +27,18 @@ REQUIRED := F,Q,E,L,A,G
 # Tests of programs and of what becomes of them: they run on the sandbox as well.
 ON_BOTH_ENGINES := tests/unit/vm tests/unit/metering tests/golden tests/examples tests/scenarios tests/integration --ignore tests/integration/node \
 	--ignore tests/unit/sandbox
+# The consensus engine of a network, and its client: an external program of the project's own folder.
+ENGINE_VERSION := v0.38.25
+ENGINE := .engine
+ENGINE_SOURCE := github.com/cometbft/cometbft
+# Where `make testnet` keeps its network.
+TESTNET := .testnet
 # How long a soak lasts.
 MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo dev sandbox test check fix spec e2e crash soak docs reference bench versions cover lock clean
+.PHONY: help demo dev sandbox engine testnet test check fix spec e2e crash soak docs reference bench versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -44,6 +51,14 @@ dev: $(NODE) ## run a chain with an API and an explorer on http://localhost:4000
 
 sandbox: $(SANDBOX) ## build the sandbox, in which `trailboss dev` and `trailboss node` run strangers' actors
 	@$(BIN)/trailboss sandbox build
+
+engine: $(ENGINE)/.$(ENGINE_VERSION) ## install the consensus engine of a network, for `trailboss testnet`; it needs Go, and takes a minute or two
+	@echo "the engine of a network is in $(ENGINE)/: release $$($(ENGINE)/cometbft version)"
+
+testnet: $(NETWORK) engine ## run a network of four validators, each with an explorer
+	@$(BIN)/trailboss sandbox build >/dev/null
+	@test -e $(TESTNET)/node0/node.toml || $(BIN)/trailboss testnet init $(TESTNET)
+	@exec $(BIN)/trailboss testnet start $(TESTNET)
 
 test: $(READY) versions ## run all tests, those about order under two hash seeds, those of programs on both engines; then check the clauses of the specification
 	@rm -f $(RECORD)
@@ -76,14 +91,16 @@ e2e: $(READY) ## the explorer in Chromium, and pictures of every page in .e2e/
 	PYTHONHASHSEED=0 $(PYTEST) -rs tests/e2e -k explorer
 	$(BIN)/python -m tools.screenshots .e2e
 
-crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 1,000 damaged files, a million forged proofs, 200 kills of sandboxes, the fuel of hostile programs, a minute of soak
+crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 100 of parts of a network, 1,000 damaged files, a million forged proofs, 200 kills of sandboxes, 300 of restorations, the fuel of hostile programs, a minute of soak
 	@$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 1 & first=$$!; \
 		$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 2; wait $$first
 	$(BIN)/python -m tests.faults.crash --kills 2000
 	$(BIN)/python -m tests.faults.node_crash --kills 100 --seed 1
+	$(BIN)/python -m tests.faults.network_faults --kills 100 --seed 1
 	$(BIN)/python -m tests.faults.damage --cases 1000
 	$(BIN)/python -m tests.faults.forgeries --cases 1000000
 	$(BIN)/python -m tests.faults.sandbox_kills --kills 100 --seed 1
+	$(BIN)/python -m tests.faults.restoration_kills --kills 300 --seed 1
 	$(BIN)/python -m tests.hostile.sandbox
 	$(BIN)/python -m benchmarks.soak --minutes 1
 
@@ -122,16 +139,25 @@ lock: $(READY) ## resolve the versions again, into requirements.lock
 	mv requirements.lock.new requirements.lock
 
 clean: ## remove .venv and everything that was built
-	rm -rf .venv .venv-* .spec .e2e site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .engine .spec .e2e site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "creating .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
 
+$(ENGINE)/.$(ENGINE_VERSION):
+	@command -v go >/dev/null || { echo "needs Go: on Debian, as root, apt-get install --no-install-recommends golang" >&2; exit 1; }
+	@echo "installing the consensus engine $(ENGINE_VERSION) into $(ENGINE)/"
+	@for each in cmd/cometbft abci/cmd/abci-cli; do \
+		CGO_ENABLED=0 GOFLAGS=-trimpath GOBIN=$(CURDIR)/$(ENGINE) go install $(ENGINE_SOURCE)/$$each@$(ENGINE_VERSION); \
+	done
+	@touch $@
+
 $(NODE): EXTRA := node
 $(SANDBOX): EXTRA := node,sandbox
-$(BASE) $(NODE) $(SANDBOX): requirements.lock pyproject.toml | $(BIN)/python
+$(NETWORK): EXTRA := network
+$(BASE) $(NODE) $(SANDBOX) $(NETWORK): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "installing $(if $(EXTRA),what $(EXTRA) needs,the package), at the versions of requirements.lock"
 	@$(PIP) --only-binary :all: --constraint requirements.lock --editable .$(if $(EXTRA),[$(EXTRA)])
 	@touch $@
@@ -140,4 +166,4 @@ $(READY): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "installing the versions of requirements.lock"
 	@$(PIP) --only-binary :all: --no-deps -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
-	@touch $(BASE) $(NODE) $(SANDBOX) $@
+	@touch $(BASE) $(NODE) $(SANDBOX) $(NETWORK) $@

@@ -18,7 +18,14 @@ OK: Final = b" 200 "
 @contextmanager
 def running_node(*options: str) -> Iterator[int]:
     """Run ``trailboss dev`` in a process of its own, and return its port once it answers."""
-    command = [sys.executable, "-m", "trailboss", "dev", "--port", "0", "--json", *options]
+    with running("dev", "--port", "0", *options) as port:
+        yield port
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[int]:
+    """Run a command that serves in a process of its own, and return its port once it answers."""
+    command = [sys.executable, "-m", "trailboss", *arguments, "--json"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("COWBOY", "TRAILBOSS"))}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
         try:
@@ -70,9 +77,9 @@ class Connection:
         self._writer = writer
 
     @classmethod
-    async def open(cls, port: int) -> "Connection":
+    async def open(cls, port: int, host: str = LOOPBACK) -> "Connection":
         """Connect to the node of a port."""
-        return cls(*await asyncio.open_connection(LOOPBACK, port, limit=2**22))
+        return cls(*await asyncio.open_connection(host, port, limit=2**22))
 
     async def ask(self, request: bytes) -> bytes:
         """Send a request and return the body of the answer.
@@ -150,9 +157,9 @@ async def until_empty(port: int) -> None:
     connection.close()
 
 
-async def block_times(port: int, heard: Callable[[float], None]) -> None:
+async def block_times(port: int, heard: Callable[[float], None], host: str = LOOPBACK) -> None:
     """Tell the time at which each block is heard of, until cancelled."""
-    connection = await Connection.open(port)
+    connection = await Connection.open(port, host)
     with suppress(asyncio.CancelledError):
         async for line in connection.listen("/events?kinds=blocks"):
             if line == b"event: block\n":

@@ -80,12 +80,14 @@ class Figure(Struct, frozen=True, kw_only=True):
         value: The number.
         unit: Of what; empty for a plain number.
         most: Budget: the greatest value; None for none.
+        least: Budget: the least value; None for none.
     """
 
     name: str
     value: float
     unit: str = ""
     most: float | None = None
+    least: float | None = None
 
     @property
     def shown(self) -> str:
@@ -94,6 +96,8 @@ class Figure(Struct, frozen=True, kw_only=True):
 
     def budget(self) -> tuple[str, bool] | None:
         """Return the budget in words, and whether it is met; None if the figure has none."""
+        if self.least is not None:
+            return f"≥ {self.least:,g} {self.unit}".rstrip(), self.value >= self.least
         return None if self.most is None else (f"≤ {self.most:,g} {self.unit}".rstrip(), self.value <= self.most)
 
 

@@ -43,7 +43,7 @@ class Companion(Protocol):
         """Begin, once the node has begun."""
 
     async def close(self) -> None:
-        """End; the node closes after it."""
+        """End; the node stops and closes after it. Called again, it does nothing."""
 
 
 def run_node(options: NodeOptions, ready: Ready, companion: Companion | None = None) -> int:
@@ -89,7 +89,7 @@ async def _serve(node: Node, listener: socket.socket, ready: Ready, companion: C
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         server = _Server(config, begin)
-        watching = asyncio.create_task(_end(node, server, stop))
+        watching = asyncio.create_task(_end(node, companion, server, stop))
         try:
             await server.serve([listener])
         finally:
@@ -111,10 +111,13 @@ def build_application(node: Node) -> ASGIApp:
     return limited(create_app(node, routes), node.options, node.metrics)
 
 
-async def _end(node: Node, server: uvicorn.Server, stop: asyncio.Event) -> None:
+async def _end(node: Node, companion: Companion | None, server: uvicorn.Server, stop: asyncio.Event) -> None:
     """Wait for a signal or a failure, and stop the node and the server."""
     stopped, failed = asyncio.create_task(stop.wait()), asyncio.create_task(node.ended.wait())
     await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
+    if companion is not None:
+        # First, while the chain still answers it.
+        await companion.close()
     node.begin_stop()
     server.should_exit = True
 

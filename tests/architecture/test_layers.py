@@ -35,6 +35,7 @@ def test_contracts_hold() -> None:
         ("mechanisms/auction.py", "import trailboss.mechanisms.fifo", "The mechanisms do not know one another"),
         ("vm/rules.py", "import trailboss.state.keys", "Programs and mechanisms see values"),
         ("state/keys.py", "import trailboss.state.slots", "Proofs are verified without a store"),
+        ("light/commits.py", "import trailboss.state.slots", "Light proofs are verified without a store"),
         ("sdk.py", "import trailboss.primitives.units", "Imports only point down"),
         ("stray/__init__.py", "", "Imports only point down"),
     ],

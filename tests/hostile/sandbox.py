@@ -19,6 +19,7 @@ from tests.hostile.program import HostileProgram
 from trailboss.params import deployment_price
 from trailboss.sandbox import cache
 from trailboss.sandbox.engine import DEPLOYMENT_FUEL_PER_CYCLE, FUEL_PER_CYCLE, SandboxEngine
+from trailboss.sandbox.forms import CompiledActor, CompiledForms
 from trailboss.sandbox.guest_layout import LOCATE, RUN, RUN_ALL
 from trailboss.sandbox.image.image import Image
 from trailboss.sandbox.machine import Machine
@@ -60,11 +61,21 @@ class LoggedMachine(Machine):
             self._asked.append((kind, before - self.fuel()))
 
 
+class NoForms(CompiledForms):
+    """Forms that are not there: every source is compiled here, and none of another test's."""
+
+    def find(self, source: str, code_hash: bytes) -> CompiledActor | None:
+        return None
+
+    def keep(self, source: str, code_hash: bytes, actor: CompiledActor) -> None:
+        pass
+
+
 class LoggedRuntime(Runtime):
     """A runtime of such machines; ``asked`` holds what they note."""
 
     def __init__(self, image: Image, compiler: Compiler, code: bytes) -> None:
-        super().__init__(image, compiler, code)
+        super().__init__(image, compiler, code, NoForms(cache.cache_directory(), image.digest()))
         self.asked: list[Asked] = []
 
     def new_machine(self) -> Machine:

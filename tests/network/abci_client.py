@@ -11,12 +11,14 @@ from msgspec import Struct
 
 from tests.network.nodes import VALIDATORS, Member
 from trailboss.network.abci import AbciServer, read_frame, to_frame
+from trailboss.network.answers import ChainAnswers
 from trailboss.network.application import Application
 from trailboss.network.messages import Request, Response
-from trailboss.network.snapshots import Sync
+from trailboss.network.sync import SnapshotOffer
 
 FLUSH = "flush"
 TURNS = 5
+SNAPSHOT_BLOCKS = 1_000
 
 
 def to_request(kind: str, **fields: Any) -> Any:
@@ -117,7 +119,7 @@ async def served(
 
     failures: list[BaseException] = []
     chain = asyncio.Lock()
-    server = AbciServer(application(member), Sync(), on_chain, failures.append)
+    server = AbciServer(ChainAnswers(application(member), SnapshotOffer(SNAPSHOT_BLOCKS)), on_chain, failures.append)
     # A path of pytest's own may be longer than a socket's may be.
     with tempfile.TemporaryDirectory(prefix="abci-") as folder:
         path = Path(folder, "socket")

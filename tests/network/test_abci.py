@@ -17,7 +17,8 @@ from tests.network.abci_client import FLUSH, Served, block_frame, frame, served,
 from tests.network.nodes import ACCOUNTS, VALIDATORS, Member, network_genesis, signed
 from trailboss.execution.genesis import encode_genesis
 from trailboss.model.transactions import Transfer
-from trailboss.network.abci import FRAME_BYTES_MAX, RECHECK, to_frame
+from trailboss.network.abci import FRAME_BYTES_MAX, to_frame
+from trailboss.network.answers import RECHECK
 from trailboss.network.application import OK, REFUSED, Application, Committee, Result
 from trailboss.network.halts import NetworkHaltError
 from trailboss.primitives.errors import InvariantError

@@ -216,7 +216,7 @@ class Position(Struct, frozen=True):
         """
         if self.tag is None:
             return True
-        return self.known <= chain.height and tag_of(chain.blocks[self.known].hash) == self.tag
+        return chain.blocks.base <= self.known <= chain.height and tag_of(chain.blocks[self.known].hash) == self.tag
 
     @property
     def known(self) -> int:

@@ -176,7 +176,7 @@ class _Reader:
             # The block may have come back meanwhile.
             return b"", self._place
         # A block from before the node's start is unknown: then the reader receives the whole chain.
-        fork = await asyncio.to_thread(present.blocks.__getitem__, height or 0)
+        fork = await asyncio.to_thread(present.blocks.__getitem__, max(height or 0, present.blocks.base))
         return self._go_back(Position.after(fork))
 
     async def _follow(self) -> AsyncGenerator[bytes, None]:

@@ -13,7 +13,7 @@ READ_AHEAD: Final = 64  # records in memory that are taken at a time
 
 
 class Records(Protocol):
-    """Whole blocks by height for reading, the first at height 0."""
+    """Whole blocks by height for reading."""
 
     def at(self, height: int) -> Block:
         """Return the last record at or below a height."""
@@ -86,6 +86,10 @@ class DiskArchive:
     def __init__(self, store: RecordStore, path: Path) -> None:
         self._store = store
         self._path = path
+
+    def base(self) -> int:
+        """Return the height of the first record; 0 if there is none. `StorageError` if it is damaged."""
+        return next((height for height, _ in self._store.records(0)), 0)
 
     def keep(self, record: Block | None) -> None:
         """Seal the store, with a record above all others, or none."""

@@ -64,9 +64,13 @@ class Chain(ChainReader):
         params = check_genesis(genesis)
         if disk is None and engine is None:
             check_engine(genesis.image)
-        store, archive = (MemoryStore(), MemoryArchive()) if disk is None else (disk, DiskArchive(disk, disk.path))
-        first = apply_genesis(genesis, store) if store.height == BEFORE_GENESIS else None
-        blocks = History(archive, params.governance.block_interval_ms, first, height=store.height)
+        interval_ms = params.governance.block_interval_ms
+        if disk is None or disk.height == BEFORE_GENESIS:
+            store, archive = (MemoryStore(), MemoryArchive()) if disk is None else (disk, DiskArchive(disk, disk.path))
+            blocks = History(archive, interval_ms, apply_genesis(genesis, store))
+        else:
+            store, archive = disk, DiskArchive(disk, disk.path)
+            blocks = History(archive, interval_ms, height=disk.height, base=archive.base())
         self._begin(genesis, params, new_engine(params, genesis.image) if engine is None else engine, store, blocks)
         self._closed_with_it = (self.engine,) if disk is None else (self.engine, disk)
 
@@ -147,6 +151,9 @@ class Chain(ChainReader):
             if chain.head.header.state_root != disk.state_root:
                 what = f"block {chain.height} has the state root {Hash32(chain.head.header.state_root)}, the state has"
                 raise StorageError(disk.path, f"{what} {disk.state_root}", RESTORE)
+            if chain.blocks.base > chain.floor:
+                what = f"the first block is {chain.blocks.base}, and the journal reaches back to {chain.floor}"
+                raise StorageError(disk.path, what, RESTORE)
         except BaseException:
             disk.close()
             raise
@@ -354,7 +361,10 @@ class Chain(ChainReader):
 
     @property
     def floor(self) -> int:
-        """Height of the lowest block that the chain can go back to: on disk the undo journal is bounded."""
+        """Height of the lowest block that the chain can go back to: on disk the undo journal is bounded.
+
+        It is never below the first block that the chain has.
+        """
         return max(self.store.floor, 0)
 
     def _go_back(self, height: int) -> None:

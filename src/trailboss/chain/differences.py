@@ -63,6 +63,9 @@ def genesis_difference(left: Genesis, right: Genesis) -> Difference | None:
         return Difference("genesis", "genesis system_deployers", *sides)
     balances = ({str(address): balance for address, balance in each.accounts.items()} for each in (left, right))
     entries = _entry_difference("accounts", *balances) or _entry_difference("params", left.overrides, right.overrides)
+    if entries is None and left.validators != right.validators:
+        sides = (f"{len(genesis.validators)} validators" for genesis in (left, right))
+        return Difference("genesis", "genesis validators", *sides)
     if entries is None and left.development != right.development:
         return Difference("genesis", "genesis development", str(left.development), str(right.development))
     return entries
@@ -109,6 +112,22 @@ def state_difference(left: ReadableStore, right: ReadableStore) -> list[Differen
     more = sum(1 for _ in keys)
     what = key_words(first, held) + (f", the first of {more + 1} keys that differ" if more else "")
     return [Difference("state", what, *value_words(first, ours, theirs))]
+
+
+def changes_difference(left: Mapping[bytes, bytes | None], right: Mapping[bytes, bytes | None]) -> Iterator[Difference]:
+    """Yield the first key, in order of namespaces, that two blocks of one height and one parent leave otherwise.
+
+    Each gives the values that it has changed, by full key.
+    """
+    keys = sorted(key for key in left.keys() | right.keys() if left.get(key) != right.get(key))
+    if keys:
+        first, more = keys[0], len(keys) - 1
+        ours, theirs = left.get(first), right.get(first)
+        held = theirs if ours is None else ours
+        what = "" if held is None else key_words(first, held)
+        if more:
+            what += f", the first of {more + 1} keys that differ"
+        yield Difference("state", what, *value_words(first, ours, theirs))
 
 
 def _entry_difference(name: str, left: Mapping[str, int], right: Mapping[str, int]) -> Difference | None:

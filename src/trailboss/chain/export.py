@@ -40,9 +40,11 @@ def export_chain(chain: ChainReader, path: Path, on_block: OnBlock | None = None
     change meanwhile.
 
     Raises:
+        Rejection: ``NOT_FOUND`` if the chain does not have its blocks from genesis.
         StorageError: If the file cannot be written, or is a directory or a device; there is none then, or the one that
             was there.
     """
+    chain.blocks.check_there(0)
     with export_frames.writing(path):
         # Where a link leads, so that the link stays one.
         target = path.resolve()

@@ -10,12 +10,15 @@ from typing import Final, overload
 
 from trailboss.chain.block_archive import BlockArchive, Records
 from trailboss.model.blocks import Block, Header, header_hash
-from trailboss.primitives.errors import InvariantError, ViewGoneError
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason, ViewGoneError
 from trailboss.primitives.octets import Hash32
 from trailboss.state.view import StoreView
 
 CHECKPOINT_BLOCKS: Final = 1_024
 """Blocks after which one is recorded whatever it holds, so that no block is more derivations away from a record."""
+
+JOINED_FIX: Final = "ask a node that has the network's blocks from genesis"
+"""What to do where a node lacks blocks because it joined by a snapshot."""
 
 CACHED_BLOCKS: Final = 256  # blocks last asked for by height that are kept at hand
 
@@ -56,19 +59,24 @@ def is_eventful(block: Block) -> bool:
 
 
 class BlockSequence(Sequence[Block]):
-    """Blocks from genesis to a head as a sequence by height, over records.
+    """Blocks up to a head as a sequence by height, over records.
+
+    They begin with genesis; those of a node that joined a network by a snapshot begin with the snapshot's block, of
+    which they have the header alone. What asks for a run of blocks gets those there are; a single block below the first
+    is refused. Decision: D-105.
 
     Invariant: every block from a record to the next one follows idly from the block before it.
     """
 
-    __slots__ = ("archive", "head", "interval_ms")
+    __slots__ = ("archive", "base", "head", "interval_ms")
 
     archive: Records
+    base: int  # height of the first block
     head: Block  # the last block, which is always at hand
     interval_ms: int  # milliseconds from one block to the next where nothing happens
 
-    def __init__(self, archive: Records, interval_ms: int, head: Block) -> None:
-        self.archive, self.interval_ms, self.head = archive, interval_ms, head
+    def __init__(self, archive: Records, interval_ms: int, head: Block, base: int = 0) -> None:
+        self.archive, self.interval_ms, self.head, self.base = archive, interval_ms, head, base
 
     def __len__(self) -> int:
         return self.height + 1
@@ -85,16 +93,26 @@ class BlockSequence(Sequence[Block]):
 
         Raises:
             IndexError: If there is no such block.
+            Rejection: ``NOT_FOUND`` if it lies below the first one; a slice leaves those out.
         """
         if isinstance(index, slice):
             heights = range(len(self))[index]
             if heights.step == 1:
-                return list(self._run(heights.start, heights.stop - 1))
-            return [self[height] for height in heights]
+                return list(self._run(max(heights.start, self.base), heights.stop - 1))
+            return [self[height] for height in heights if height >= self.base]
         height = index + len(self) if index < 0 else index
         if not 0 <= height <= self.height:
             raise IndexError(f"there is no block {index}: the head is block {self.height}")
+        self.check_there(height)
         return self.head if height == self.height else self._block(height)
+
+    def check_there(self, height: int) -> None:
+        """Check that a height is not below the first block. `Rejection` ``NOT_FOUND`` otherwise."""
+        if height < self.base:
+            what = (
+                f"block {height} is not here: this node joined the network at block {self.base} and has none below it"
+            )
+            raise Rejection(RejectionReason.NOT_FOUND, what, JOINED_FIX, height=height, base=self.base)
 
     def __iter__(self) -> Iterator[Block]:
         return self.since(0)
@@ -109,7 +127,7 @@ class BlockSequence(Sequence[Block]):
 
         Complexity: one derivation or one record a block, after the way to the first.
         """
-        return self._run(max(height, 0), self.height)
+        return self._run(max(height, self.base), self.height)
 
     def eventful(self, since: int = 0) -> Iterator[Block]:
         """Yield the blocks from a height on that hold transactions, receipts or events. Do not append meanwhile.
@@ -124,7 +142,7 @@ class BlockSequence(Sequence[Block]):
         Complexity: O(records) read, one at a time.
         """
         height = self.height
-        while height >= max(since, 0):
+        while height >= max(since, self.base):
             record = self.record_at(height)
             height = record.height - 1
             if record.height >= since and is_eventful(record):
@@ -132,10 +150,15 @@ class BlockSequence(Sequence[Block]):
 
     def records(self, since: int = 0) -> Iterator[Block]:
         """Yield the recorded blocks from a height on: all that do not follow idly, and some that do."""
-        return self._records(max(since, 0), self.height)
+        return self._records(max(since, self.base), self.height)
 
     def record_at(self, height: int) -> Block:
-        """Return the last recorded block at or below a height of the sequence; what follows it is idle."""
+        """Return the last recorded block at or below a height of the sequence; what follows it is idle.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the height lies below the first block.
+        """
+        self.check_there(height)
         return self.archive.at(height)
 
     def _block(self, height: int) -> Block:
@@ -179,15 +202,15 @@ class History(BlockSequence):
     archive: BlockArchive
 
     def __init__(
-        self, archive: BlockArchive, interval_ms: int, genesis: Block | None = None, *, height: int = 0
+        self, archive: BlockArchive, interval_ms: int, genesis: Block | None = None, *, height: int = 0, base: int = 0
     ) -> None:
-        """Start a history with a genesis block, or go on with one that the archive holds up to a height.
+        """Start a history with a genesis block, or go on with one that the archive holds from a base up to a height.
 
         Raises:
             InvariantError: For a genesis of another height than 0.
             StorageError: If the archive is on disk and its records cannot be read.
         """
-        self.archive, self.interval_ms = archive, interval_ms
+        self.archive, self.interval_ms, self.base = archive, interval_ms, base
         self._cache: dict[int, Block] = {}
         if genesis is None:
             self._rest_at(height)
@@ -234,7 +257,7 @@ class History(BlockSequence):
         Raises:
             InvariantError: If there is no block of that height, or a store on disk has not gone back.
         """
-        if not 0 <= height <= self.height:
+        if not self.base <= height <= self.height:
             raise InvariantError(f"cannot go back to block {height} from block {self.height}")
         if height < self.height:
             self.archive.drop_above(height)
@@ -264,13 +287,14 @@ class PublishedBlocks(BlockSequence):
 
     def __init__(self, history: History, state: StoreView) -> None:
         """Publish the present blocks of a history; the state is that after its head."""
-        self.archive, self.interval_ms, self.head = history.archive, history.interval_ms, history.head
+        super().__init__(history.archive, history.interval_ms, history.head, history.base)
         self._state = state
 
     def record_at(self, height: int) -> Block:
         """Return the last recorded block at or below a height of the sequence.
 
         Raises:
+            Rejection: ``NOT_FOUND`` if the height lies below the first block.
             ViewGoneError: If the chain has gone back below the height.
         """
         try:

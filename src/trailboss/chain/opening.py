@@ -13,14 +13,15 @@ from msgspec import Struct, field
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.development import ACCOUNT_COUNT, development_account, development_genesis
-from trailboss.execution.genesis import Genesis, decode_genesis, encode_genesis, parse_genesis
+from trailboss.execution.genesis import Genesis, decode_genesis, encode_genesis, genesis_text, parse_genesis
 from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.sandbox.engines import EngineName, default_engine, engine_name, image_of
 from trailboss.state.disk.files import TABLES_NAME, DirectoryLock
 from trailboss.state.disk.store import DiskStore, StoreSettings
 
-__all__ = ["GenesisOptions", "create_temporary", "differences", "encode_genesis", "funded_accounts", "new_genesis"]
-__all__ += ["open_as_wanted", "open_or_create", "parse_genesis", "stated_genesis", "temporary_directory"]
+__all__ = ["Genesis", "GenesisOptions", "create_temporary", "differences", "encode_genesis", "funded_accounts"]
+__all__ += ["genesis_text", "has_chain", "new_genesis", "open_as_wanted", "open_or_create", "parse_genesis"]
+__all__ += ["stated_genesis", "temporary_directory"]
 
 PRESET: Final = "mainnet"
 MECHANISM: Final = "fifo"
@@ -44,9 +45,14 @@ class GenesisOptions(Struct, frozen=True, kw_only=True):
 
 def open_or_create(directory: Path, wanted: GenesisOptions) -> Chain:
     """Return a new development chain, or the one that is in a directory already; see `open_as_wanted`."""
-    if not (directory / TABLES_NAME).exists():
+    if not has_chain(directory):
         return Chain.create(directory, new_genesis(wanted))
     return open_as_wanted(directory, wanted)
+
+
+def has_chain(directory: Path) -> bool:
+    """Return whether a chain is in a directory; one whose making was interrupted is none."""
+    return (directory / TABLES_NAME).exists()
 
 
 def create_temporary(directory: Path, wanted: GenesisOptions) -> Chain:
@@ -67,7 +73,7 @@ def temporary_directory() -> "TemporaryDirectory[str]":
 def _remove_left(directory: Path) -> None:
     """Remove a temporary directory unless a process has its chain open, or is just making it, or it is another's."""
     with suppress(OSError, StorageError):
-        if (directory / TABLES_NAME).exists():
+        if has_chain(directory):
             DirectoryLock(directory).release()
             rmtree(directory)
 

@@ -62,7 +62,8 @@ def replay_to(
     """Build a chain again, in memory, from its genesis up to a height; the chain stays as it is.
 
     Raises:
-        Rejection: ``INVALID_DATA`` if the chain has no block of that height.
+        Rejection: ``INVALID_DATA`` if the chain has no block of that height; ``NOT_FOUND`` if it does not have its
+            blocks from genesis.
         InvariantError: If a block comes out otherwise than the chain has it; `verify_chain` says how.
     """
     _check_height(height, chain.height)
@@ -86,6 +87,7 @@ def verify_chain(chain: ChainReader, on_block: OnBlock | None = None, *, engine:
         names the first differing state key if the head is the block that differs: no other state of a chain is kept.
 
     Raises:
+        Rejection: ``NOT_FOUND`` if the chain does not have its blocks from genesis.
         InvariantError: If money or timers do not add up, or the chain's own indexes contradict its state.
     """
     replica = Chain(chain.genesis, engine)
@@ -123,11 +125,13 @@ def compare_chains(
 ) -> Parting | None:
     """Find where two chains part: the first height, and there the first transaction, receipt and state key.
 
-    Chains are compared up to the height ``to``, by default all of them; None means that they are equal up to there.
+    Chains are compared up to the height ``to``, by default all of them; None means that they are equal up to there. The
+    state key is found only where both have their blocks from genesis, or end at that height.
     ``on_block`` gets the blocks that are built again to compare states.
 
     Raises:
-        Rejection: ``INVALID_DATA`` if neither chain has a block of height ``to``.
+        Rejection: ``INVALID_DATA`` if neither chain has a block of height ``to``; ``NOT_FOUND`` if they part below the
+            first block that both have.
     """
     if to is not None:
         _check_height(to, max(left.height, right.height))
@@ -142,10 +146,15 @@ def compare_chains(
         sides = (f"{'ends at' if chain.height == shared else 'goes on to'} {chain.height}" for chain in (left, right))
         return Parting(shared + 1, (Difference("length", "length", *sides),), names)
     # A hash commits to all blocks before, so the hashes are equal up to a height and differ from there on.
-    height = bisect_left(range(last), True, key=lambda at: left.blocks[at].hash != right.blocks[at].hash)
+    base = max(left.blocks.base, right.blocks.base)
+    height = bisect_left(range(last), True, base, key=lambda at: left.blocks[at].hash != right.blocks[at].hash)
+    if height == base > 0:
+        for chain in (left, right):
+            chain.blocks.check_there(base - 1)
     ours, theirs = left.blocks[height], right.blocks[height]
     differences = list(block_differences(ours, theirs))
-    if ours.header.state_root != theirs.header.state_root:
+    has_states = all(chain.blocks.base == 0 or chain.height == height for chain in (left, right))
+    if ours.header.state_root != theirs.header.state_root and has_states:
         states = [_chain_at(chain, height, on_block, engine) for chain in (left, right)]
         differences.extend(_difference_of(states, (ours, theirs)))
     differences.extend(header_differences(ours.header, theirs.header))
@@ -186,6 +195,7 @@ def _rebuilt(chain: ChainReader, replica: Chain, last: int) -> Iterator[tuple[Bl
     Yields every block, block 0 included, with the one built again and the transactions that it refused. The state is
     that of the block just yielded.
     """
+    chain.blocks.check_there(0)
     blocks = islice(chain.blocks, last + 1)
     parent = next(blocks)
     yield parent, replica.head, ()

@@ -1,6 +1,8 @@
 """Errors, reported on stderr without a traceback: what happened, the rule behind it, and how to fix it."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import typer
@@ -12,6 +14,7 @@ FAILED: Final = 1
 """Exit status of what was understood and could not be done: refused, reverted, damaged, different, not proven."""
 MISUSED: Final = 2  # exit status of what could not be understood
 NODE_INSTALL: Final = "pip install 'trailboss[node]'"
+NETWORK_INSTALL: Final = "pip install 'trailboss[network]'"
 SAID: Final = ("what", "where", "why", "fix")
 
 
@@ -37,6 +40,17 @@ class Refused(TrailbossError):
     def __init__(self, error: ErrorObject) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+@contextmanager
+def installed(what: str, install: str) -> Iterator[None]:
+    """Turn the lack of a package that only some commands need into `NotFound`; ``what`` needs it, ``install`` helps."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("trailboss"):
+            raise
+        raise NotFound(f"{what} needs {error.name}, which is not installed", install) from None
 
 
 def report(error: TrailbossError, *, as_json: bool) -> int:
@@ -84,8 +98,8 @@ def _facts(error: TrailbossError) -> dict[str, object]:
             why = "the chain contradicts itself, so it stops here; this is a bug of the program"
             return {"what": str(error), "why": why, "fix": "report it, with the file that `trailboss export` writes"}
         case ProofError():
-            why = "a proof is exact: with one bit changed, or for another state root, it shows nothing"
-            fix = "take the root from the header of that block, or have the proof made again"
+            why = "a proof is exact: with one bit changed, or for another state root or network, it shows nothing"
+            fix = "take the root from that block's header, or the genesis of that network, or have the proof made again"
             return {"what": str(error), "why": why, "fix": fix}
         case _:
             return {"what": str(error)}

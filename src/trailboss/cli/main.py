@@ -20,6 +20,7 @@ PANELS: Final = {
         ("demo", "demo:demo", "Run six actors for several hundred blocks and show how every timer ended."),
         ("dev", "node:dev", "Run a development chain: accounts, API, explorer, and calls that change the chain."),
         ("node", "node:node", "Run the chain of a directory with API and explorer, without development calls."),
+        ("testnet", "testnet:testnet", "Make, run, show and extend a network of validators on this machine."),
         ("init", "chain:init", "Create a chain in a directory."),
         ("status", "chain:status", "Show the state of the chain: height, roots, money, timers, size."),
     ),
@@ -72,6 +73,11 @@ PANELS: Final = {
     "Prove": (
         ("prove", "proofs:prove", "Prove what the state holds to someone who has only its root."),
         ("verify-proof", "proofs:verify_proof", "Check a proof against a state root, without a chain."),
+        (
+            "light",
+            "light:light",
+            "Prove to someone who has only the genesis of a network, by its validators' signatures.",
+        ),
     ),
     "Study": (
         ("compare", "study:compare_mechanisms", "Run one workload through every mechanism and compare the results."),

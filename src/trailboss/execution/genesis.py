@@ -21,8 +21,6 @@ fee_account = "0x…"
 ```
 """
 
-import json
-import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
@@ -30,6 +28,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct, field
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
+from trailboss.codec.toml import table_text
 from trailboss.crypto.digest import domain_digest
 from trailboss.governance.markets import GENESIS_RECORDS
 from trailboss.governance.rules import DEPLOYERS_KEY, ECONOMY_KEY
@@ -56,7 +55,6 @@ SHOWN_DIGITS: Final = 12  # of the digest of a genesis in the engine's name of a
 ENCODED_KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
 KEYS: Final = (*ENCODED_KEYS, *OPTIONAL_KEYS)
 VALIDATOR_KEYS: Final = ("public_key", "power", "fee_account")
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 class Genesis(Struct, frozen=True, kw_only=True):
@@ -173,18 +171,6 @@ def genesis_text(genesis: Genesis) -> str:
         values = (f"0x{each.public_key.hex()}", each.power, str(each.fee_account))
         parts.append(table_text(f"[[{VALIDATORS}]]", dict(zip(VALIDATOR_KEYS, values, strict=True))))
     return "\n".join(parts)
-
-
-def table_text(heading: str, table: Mapping[str, object]) -> str:
-    """Return a TOML table of text, numbers, truths and lists, which are written as in JSON.
-
-    >>> print(table_text("[accounts]", {"name": "a", "a.b": [1, True]}), end="")
-    [accounts]
-    name = "a"
-    "a.b" = [1, true]
-    """
-    lines = [f"{key if _BARE.fullmatch(key) else json.dumps(key)} = {json.dumps(table[key])}" for key in table]
-    return "\n".join([*([heading] if heading else ()), *lines, ""])
 
 
 def check_genesis(genesis: Genesis) -> ChainParams:

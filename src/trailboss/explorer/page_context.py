@@ -72,3 +72,4 @@ class Page(Struct, frozen=True):
     section: str  # path of the main page that it belongs to
     is_live: bool = True  # whether it changes as blocks come
     title: str = ""  # its name in the navigation; empty if it is not there
+    is_of_network: bool = False  # whether only nodes of a network have it in the navigation

@@ -34,7 +34,6 @@ RHYTHMS: Final = {
     Rhythm.INTERVAL: "a block every {time:,} ms",
     Rhythm.NETWORK: "blocks of a network",
 }
-NAVIGATION: Final = tuple((page.title, page.path) for page in PAGES if page.title)
 DIGEST_DIGITS: Final = 16
 CHART_HEIGHT: Final = 190
 CHART_WIDTHS: Final = {parts.FULL: 1_280}
@@ -78,9 +77,11 @@ def page_html(document: parts.Document, page: Page, reading: Reading, mark: str,
 
 def _header(page: Page, reading: Reading, searched: str) -> str:
     view, pace, health = reading.view, reading.node.pace, reading.node.health
+    is_network = reading.node.network is not None
+    navigation = ((page.title, page.path) for page in PAGES if page.title and (is_network or not page.is_of_network))
     places = "".join(
         f'<a href="{href}"{" aria-current=page" if href == page.section else ""}>{escape(name)}</a>'
-        for name, href in (*NAVIGATION, (reading.mechanism.title, links.MECHANISM))
+        for name, href in (*navigation, (reading.mechanism.title, links.MECHANISM))
     )
     failure = "" if health.status == "running" else health.reason or health.status
     state, words = ("failed", escape(failure)) if failure else ("live", "blocks are coming in")

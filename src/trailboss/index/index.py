@@ -60,7 +60,8 @@ class Index:
         """Open the index of a chain, or make it, and bring it up to the chain's head; without a path it is temporary.
 
         What belongs to another branch is taken back. A file that is damaged, of another format or another chain, or
-        that may not have been written out, is made again.
+        that may not have been written out, is made again. The index of a node that joined a network begins with its
+        first block, and has the timers that lived then.
 
         Raises:
             StorageError: If the file can be neither used nor made.
@@ -79,7 +80,7 @@ class Index:
         try:
             with file.writing():
                 index = cls(file)
-                index._writer.join(chain.blocks, chain.genesis.accounts)
+                index._writer.join(chain)
             for batch in _batches(chain.blocks.since(index.height + 1)):
                 index.apply(batch)
                 index.write()

@@ -68,7 +68,7 @@ class IndexedTimer(Struct, frozen=True, kw_only=True):
     state: str  # ``live``, ``fired``, ``expired``, ``unfunded`` or ``cancelled``
     ended_at: int | None  # height of the block in which it ended
     reverted: bool  # whether it ended with a fire that reverted
-    cause: Cause  # what scheduled it, and where
+    cause: Cause | None  # what scheduled it, and where; None if this node joined the network at that block or above
     sequence: int  # how many timers the chain had scheduled before it
     generation: int  # how many fires lie between it and the transaction or message at the beginning of its lineage
 

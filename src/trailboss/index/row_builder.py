@@ -14,6 +14,7 @@ from trailboss.index.records import BlockTally
 from trailboss.index.schema import ENDING_NUMBERS, ENDINGS, ORIGINS, PARTS, PLACE_MAX, place_at, stored
 from trailboss.model import events as topics
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
+from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction
 from trailboss.primitives.bounded import BoundedDict
 from trailboss.primitives.errors import InvariantError
@@ -102,6 +103,21 @@ class TimerRow(Struct):
         first, second, third = self.columns or ((), (), ())
         lineage = self.root, self.generation
         return (self.at, *first, self.height, *second, *lineage, *third, self.ended, self.ending, self.reverted)
+
+
+def earlier_row(timer: Timer, lookups: Lookups, height: int) -> Row:
+    """Return the row of a live timer that a block below a height scheduled, and that is not here.
+
+    Its sequence, which is less than any place in a block that is here, stands for the place of that event.
+    """
+    caps = timer.frozen_fees() if timer.terms is None else None
+    parties = (lookups.address(address, height) for address in (timer.actor, timer.target, timer.fee_payer))
+    columns = (
+        (timer.timer_id, *parties, lookups.name(timer.handler)),
+        (stored(timer.gas_limit), stored(timer.expires_at), *map(stored, caps or ()), *(None,) * (3 if caps else 5)),
+        (0, timer.sequence),
+    )
+    return TimerRow(timer.sequence, stored(timer.height), None, 0, columns).row()
 
 
 class Batch:

@@ -58,7 +58,9 @@ def _read(connection: Connection, at: int, upto: int) -> IndexedTimer:
         state=ENDINGS[ending] if has_ended else LIVE,
         ended_at=height_of(ended) if has_ended else None,
         reverted=has_ended and bool(reverted),
-        cause=Cause(
+        cause=None
+        if receipt is None
+        else Cause(
             origin=Origin.TRANSACTION if transaction else Origin.TIMER if parent else Origin.MESSAGE,
             timer_id=parent and Hash32(parent),
             transaction=transaction and Hash32(transaction),

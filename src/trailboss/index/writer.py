@@ -1,7 +1,9 @@
 """Writing blocks into the tables, and taking them back. Decision: D-75."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain as chained
+from itertools import islice
 from operator import add
 from sqlite3 import Connection
 from typing import Final
@@ -9,14 +11,18 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
+from trailboss.chain.reader import ChainReader
 from trailboss.index import schema
 from trailboss.index.records import BlockTally
-from trailboss.index.row_builder import TIMERS, Batch, Lookups
+from trailboss.index.row_builder import TIMERS, Batch, Lookups, Row, earlier_row
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
 from trailboss.model.decisions import Order
+from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.primitives.errors import InvariantError
+from trailboss.views.records import block_events
 
+EARLIER_AT_ONCE: Final = 10_000  # timers of blocks that are not here that are written together
 TALLY_COLUMNS: Final = tuple(field.name for field in fields(BlockTally))
 SCHEDULED: Final = TALLY_COLUMNS.index("scheduled")
 BASEFEE_COLUMNS: Final = ("cycle_basefee", "cell_basefee", "lane_basefee", "next_lane_basefee")
@@ -73,15 +79,44 @@ class Writer:
         cycle, cell, lane, next_lane = map(schema.loaded_or_none, row[len(TALLY_COLUMNS) :])
         self._sums = Sums(tuple(map(schema.loaded, row[: len(TALLY_COLUMNS)])), (cycle, cell), lane, next_lane)
 
-    def join(self, blocks: Sequence[Block], accounts: Iterable[bytes]) -> None:
-        """Take back what is not of a chain, so that its next blocks can follow; accounts are those of its genesis."""
-        if self.height < 0:
-            for address in accounts:
-                self._lookups.address(address, 0)
+    def join(self, chain: ChainReader) -> None:
+        """Take back what is not of a chain, so that its next blocks can follow."""
+        blocks, base = chain.blocks, chain.blocks.base
+        (first,) = self._connection.execute("SELECT min(height) FROM blocks").fetchone()
+        if first != base:
+            self._begin(chain)
             return
-        known = range(min(self.height + 1, len(blocks)))
+        known = range(base, min(self.height + 1, len(blocks)))
         common = bisect_left(known, True, key=lambda height: not blocks[height].hash.startswith(self._hash_at(height)))
-        self.revert(common - 1)
+        self.revert(base + common - 1)
+
+    def _begin(self, chain: ChainReader) -> None:
+        """Begin an empty index with the first block of a chain.
+
+        On a node that joined a network it has the live timers that earlier blocks, and that one, scheduled, as their
+        records have them. Decision: D-105
+        """
+        base, run = chain.blocks.base, self._connection.execute
+        run("BEGIN IMMEDIATE")
+        try:
+            for table in ("names", "addresses", "spans", "counts", "days", "payers", *BY_PLACE, *BY_HEIGHT):
+                run(f"DELETE FROM {table}")
+            self._lookups.forget()
+            for address in chain.genesis.accounts:
+                self._lookups.address(address, 0)
+            scheduled = 0
+            if base:
+                earlier = (timer for timer in chain.timers() if timer.schedule_block <= base)
+                while rows := [earlier_row(timer, self._lookups, base) for timer in islice(earlier, EARLIER_AT_ONCE)]:
+                    self._insert("timers", rows)
+                later = chained.from_iterable(map(block_events, chain.blocks.eventful(base + 1)))
+                scheduled = chain.totals().scheduled - sum(each.name == TIMER_SCHEDULED for each in later)
+            self._set_head(base - 1, b"")
+            run("COMMIT")
+        except BaseException:
+            self._begin_again()
+            raise
+        self._sums = Sums(tuple(scheduled if at == SCHEDULED else 0 for at in range(len(TALLY_COLUMNS))))
 
     def _hash_at(self, height: int) -> bytes:
         """Return the hash of a block; of an idle one the first bytes."""
@@ -141,8 +176,7 @@ class Writer:
         batch.tables["timers"] = batch.timers()
         for table, rows in batch.tables.items():
             if rows:
-                places = ",".join("?" * len(rows[0]))
-                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+                self._insert(table, rows)
         heights = ((height, at) for at, height in batch.heights.items())
         self._connection.executemany("UPDATE timers SET height = ? WHERE at = ?", heights)
         query = "UPDATE timers SET ended = ?, ending = ?, reverted = ? WHERE at = ?"
@@ -151,6 +185,9 @@ class Writer:
             self._count(first, "count(*)")
             self._add_spending(batch.days, batch.spent)
             self._sum_up_spans(first)
+
+    def _insert(self, table: str, rows: Sequence[Row]) -> None:
+        self._connection.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)
 
     def _count(self, first: int, change: str) -> None:
         """Count the rows that blocks from a height on have added, or take them off the counts."""

@@ -17,6 +17,7 @@ from types import (
 from typing import Any, Final
 
 from trailboss.metering import texts
+from trailboss.metering.gauge import identity
 from trailboss.metering.library_prices import LibraryPricers, named_function
 from trailboss.metering.names import METHODS
 from trailboss.metering.pricers import Pricer
@@ -32,8 +33,9 @@ _LIGHT: Final = frozenset(
     name for name, pricer in METHODS.items() if pricer in ("scanned", "searched") and name not in TEXT_METHODS
 )
 """Methods of short text and bytes that are free."""
-_LIGHT_ALWAYS: Final = frozenset((*_LIGHT, "encode", "decode", "strip", "lstrip", "rstrip"))
-_PRICED_RECEIVERS: Final = frozenset((bytearray, list, tuple, dict, int, type, collections.deque, re.Pattern))
+LIGHT_ALWAYS: Final = frozenset((*_LIGHT, "encode", "decode", "strip", "lstrip", "rstrip"))
+PRICED_RECEIVERS: Final = (bytearray, list, tuple, dict, int, type, collections.deque, re.Pattern)
+_PRICED: Final = frozenset(map(identity, PRICED_RECEIVERS))
 
 
 class Calls(LibraryPricers):
@@ -102,9 +104,9 @@ class Calls(LibraryPricers):
             receiver: Any = found.__self__
             base: Any = type(receiver)
             if base is str or base is bytes:
-                if len(receiver) <= SHORT and found.__name__ in _LIGHT_ALWAYS:
+                if len(receiver) <= SHORT and found.__name__ in LIGHT_ALWAYS:
                     return found
-            elif base not in _PRICED_RECEIVERS:
+            elif identity(base) not in _PRICED:
                 return found
             price = self._methods.get(found.__name__)
             return found if price is None else self._bound(found, receiver, price, found.__name__, found)

@@ -113,13 +113,14 @@ class Gauge:
     def caught(self, cycles: int, here: int | None) -> None:
         """Use cycles, as `charge`, for a handler or ``finally``; re-raise what cannot be handled."""
         error = sys.exception()
-        if isinstance(error, FATAL):
+        if error is not None and isinstance(error, FATAL):
             self.abort(error)
             raise error
         if here is not None:
             self.depth = here + 1
         self.charge(cycles)
-        texts.clean_error(error)
+        if error is not None:
+            texts.clean_error(error)
 
     def check_depth(self, depth: int) -> None:
         """Refuse containers that nest deeper than calls may. `RecursionError`, which ends the frame."""

@@ -203,6 +203,9 @@ class Pricers(Operators):
     def _ordered(self, _receiver: Any, given: Arguments, named: Named) -> Arguments:
         if not given:
             return given
+        if type(given[0]) is list and len(given[0]) <= self.free and named.get("key") is not None:
+            named["key"] = self._weighed(named["key"], 1)
+            return given
         items = self.listed(given[0])
         if not hasattr(type(items), "__len__"):
             return given
@@ -381,8 +384,7 @@ class Pricers(Operators):
         if type(source) not in (list, tuple):
             return [source]
         items = len(source)
-        if items > self.free:
-            self.pay((items - self.free) // _EVENS)
+        self.pay(items - self.free, _EVENS)
         sizes = sum(map(len, source)) if all(type(each) in TEXTS for each in source) else self._lengths(source)
         self.pay_copy(sizes + length(receiver, base) * items)
         return [source]

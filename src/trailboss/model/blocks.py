@@ -17,6 +17,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Amount, Cells, Cycles
 
 HEADER_VERSION: Final = 1
+_NO_RECEIPTS: Final = bytes(Hash32.WIDTH)  # root over no receipts
 
 
 class Origin(StrEnum):
@@ -65,6 +66,29 @@ class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return Amount(self.fee_burned + self.tip)
 
 
+class CommittedReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What the receipts root commits to of a receipt: an error's code and slug, and not its words.
+
+    An exception's text depends on the interpreter's version. Amounts are 16 bytes big-endian. Decision: D-46.
+    """
+
+    origin: Origin
+    origin_hash: bytes
+    sender: bytes
+    payer: bytes
+    status: Status
+    error: tuple[int, str] | None
+    cycles_used: int
+    cells_used: int
+    fee_burned: bytes
+    tip: bytes
+    refund: bytes
+    return_value: bytes
+    timer_id: bytes
+    actor: bytes
+    events: tuple[EventRecord, ...]
+
+
 class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A block's header. Roots and hashes are 32 bytes, basefees 16 bytes big-endian."""
 
@@ -100,6 +124,15 @@ class Block(Struct, frozen=True, kw_only=True):
         """Height of the block."""
         return self.header.height
 
+    @property
+    def is_header_only(self) -> bool:
+        """Whether it lacks what its header commits to: a node that joined by a snapshot has its first block so.
+
+        Decision: D-105
+        """
+        has_content = bool(self.receipts or self.events)
+        return not has_content and self.header.receipts_root != _NO_RECEIPTS
+
 
 def header_hash(header: Header) -> Hash32:
     """Return the hash of a header."""
@@ -107,20 +140,24 @@ def header_hash(header: Header) -> Hash32:
 
 
 def receipts_root(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord, ...]) -> Hash32:
-    """Return the Merkle root of the receipts, in order, and then of the block's own events.
+    """Return the Merkle root of `receipt_leaves`. Spec: CIP-5 §7."""
+    return merkle_root(receipt_leaves(receipts, events))
 
-    A receipt commits to its error's code and slug, not to its words: an exception's text depends on the interpreter's
-    version. Spec: CIP-5 §7. Decision: D-46.
+
+def receipt_leaves(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord, ...]) -> list[bytes]:
+    """Return what a header commits to of a block's results: its receipts, in order, and then its own events.
+
+    Decision: D-46.
     """
     leaves = []
     for receipt in receipts:
-        committed = [
+        committed = CommittedReceipt(
             receipt.origin,
             receipt.origin_hash,
             receipt.sender,
             receipt.payer,
             receipt.status,
-            None if receipt.error is None else [receipt.error.code, receipt.error.slug],
+            None if receipt.error is None else (receipt.error.code, receipt.error.slug),
             receipt.cycles_used,
             receipt.cells_used,
             amount_octets(receipt.fee_burned),
@@ -130,7 +167,7 @@ def receipts_root(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord
             receipt.timer_id,
             receipt.actor,
             receipt.events,
-        ]
+        )
         leaves.append(pack(committed))
     leaves.extend(pack(event) for event in events)
-    return merkle_root(leaves)
+    return leaves

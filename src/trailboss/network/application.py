@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from trailboss.chain.admission import check_sender
 from trailboss.chain.opening import encode_genesis
-from trailboss.chain.reader import ChainReader
+from trailboss.chain.view import ChainView
 from trailboss.codec.wire import decode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Mempool
@@ -70,7 +70,7 @@ class Application:
     # From any thread
 
     @property
-    def view(self) -> ChainReader:
+    def view(self) -> ChainView:
         """The chain after the last committed block."""
         return self._builder.view
 

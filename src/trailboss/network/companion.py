@@ -6,16 +6,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
+
+from trailboss.chain.outcomes import compare_outcomes, outcome_from_json, outcome_of
 from trailboss.network.abci import AbciServer
+from trailboss.network.answers import ChainAnswers
 from trailboss.network.application import Application
-from trailboss.network.engine import EngineClient, EngineError, EngineProcess
-from trailboss.network.snapshots import Sync
+from trailboss.network.engine import ANSWER_SECONDS, EngineClient, EngineError, EngineProcess
+from trailboss.network.halts import Halt, NetworkHaltError
+from trailboss.network.sync import SnapshotOffer
 from trailboss.node.logs import log
 from trailboss.node.network import NetworkStatus, ValidatorStatus
 from trailboss.node.service import Node
+from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32
 
-AGAIN_SECONDS: Final = 1  # before transactions that the engine did not take are offered to it again
+ASK_SECONDS: Final = 2  # how often the engine is asked where it stands
 LOOK_SECONDS: Final = 5  # how often what waits is looked through for transactions that no block has taken
 LATE_BLOCKS: Final = 5  # after which a transaction is sent to the other nodes once more
 
@@ -24,7 +30,16 @@ class NetworkCompanion:
     """The engine beside one node, and the node's view of its network."""
 
     def __init__(
-        self, name: str, public_key: bytes, *, command: Sequence[str], rpc_url: str, socket: Path, logs: Path
+        self,
+        name: str,
+        public_key: bytes,
+        *,
+        command: Sequence[str],
+        rpc_url: str,
+        socket: Path,
+        logs: Path,
+        snapshot_blocks: int,
+        others: Sequence[str] = (),
     ) -> None:
         """Prepare it.
 
@@ -35,12 +50,18 @@ class NetworkCompanion:
             rpc_url: Where the engine answers.
             socket: Path of the socket on which the engine asks.
             logs: Directory of the engine's log.
+            snapshot_blocks: Blocks from one snapshot that it offers to the next.
+            others: URLs of other nodes, which are asked where a block differs.
         """
         self._name, self._public_key = name, public_key
         self._command, self._socket, self._log_file = command, socket, logs / "engine.log"
         self._client = EngineClient(rpc_url)
+        self._others = others
+        self._snapshots = SnapshotOffer(snapshot_blocks)
         self._outgoing: asyncio.Queue[Hash32] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
+        self._engine_words, self._is_catching_up = "", True
+        self._peers: tuple[str, ...] = ()
         self._node: Node
         self._application: Application
         self._engine: EngineProcess
@@ -50,13 +71,14 @@ class NetworkCompanion:
         self._node, node.network = node, self
         self._application = Application(node.builder, node.mempool, node.on_verdict)
         self._engine = EngineProcess(self._command, self._log_file, lambda: node.view.height)
-        self._tasks = [asyncio.create_task(work) for work in (self._serve(), self._send(), self._look())]
+        self._tasks = [asyncio.create_task(work) for work in (self._serve(), self._send(), self._look(), self._ask())]
 
     async def close(self) -> None:
         """End the engine, and then what answers it."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._snapshots.close)
         await self._client.close()
         self._socket.unlink(missing_ok=True)
 
@@ -67,20 +89,15 @@ class NetworkCompanion:
         for each in transactions:
             self._outgoing.put_nowait(each)
 
-    async def status(self) -> NetworkStatus:
-        """Return where the node stands."""
-        engine, is_catching_up, peers = "", True, 0
-        with suppress(EngineError):
-            status, net = await self._client.ask("status"), await self._client.ask("net_info")
-            engine = f"CometBFT {status['node_info']['version']}"
-            is_catching_up, peers = bool(status["sync_info"]["catching_up"]), int(net["n_peers"])
+    def status(self) -> NetworkStatus:
+        """Return where the node stands, as of a few seconds ago at most."""
         return NetworkStatus(
             name=self._name,
             engine_chain_id=self._node.view.genesis.engine_chain_id(),
-            engine=engine,
+            engine=self._engine_words,
             engine_restarts=self._engine.restarts,
-            is_catching_up=is_catching_up,
-            peers=peers,
+            is_catching_up=self._is_catching_up,
+            peers=self._peers,
         )
 
     def validators(self) -> list[ValidatorStatus]:
@@ -114,13 +131,35 @@ class NetworkCompanion:
     async def _serve(self) -> None:
         """Answer the engine, and keep it running."""
         try:
-            server = AbciServer(self._application, Sync(), self._node.on_chain, self._node.fail)
+            answers = ChainAnswers(self._application, self._snapshots)
+            server = AbciServer(answers, self._node.on_chain, self._node.fail)
             async with await server.listen(self._socket):
                 await self._engine.run()
         except asyncio.CancelledError:
             raise
+        except NetworkHaltError as error:
+            if error.halt is Halt.STATE_DIFFERS:
+                error = NetworkHaltError(error.halt, f"{error.what}\n{await self._difference()}")
+            self._node.fail(error)
         except BaseException as error:  # noqa: BLE001  # whatever it is, the node cannot go on in its network
             self._node.fail(error)
+
+    async def _difference(self) -> str:
+        """Return in words what the last block came to otherwise here than on another node, as far as one answers."""
+        height = self._node.view.height
+        ours = await self._node.do(lambda builder: outcome_of(builder.chain, height))
+        words = "no other node says what its block holds"
+        for url in self._others:
+            try:
+                async with httpx.AsyncClient(base_url=url, timeout=ANSWER_SECONDS, trust_env=False) as client:
+                    theirs = outcome_from_json((await client.get(f"/block/{height}/outcome")).json())
+                parting = compare_outcomes(ours, theirs, ("this node", url))
+            except (httpx.HTTPError, ValueError, Rejection) as error:
+                words = f"{url} does not say what its block {height} holds: {error}"
+            else:
+                if parting is not None:
+                    return str(parting)
+        return words
 
     async def _send(self) -> None:
         """Hand what comes into the mempool to the engine, as fast as it takes it."""
@@ -131,6 +170,18 @@ class NetworkCompanion:
             waiting = (self._node.mempool.find(each) for each in hashes)
             with suppress(EngineError):
                 await self._client.broadcast([pooled.raw for pooled in waiting if pooled is not None])
+
+    async def _ask(self) -> None:
+        """Ask the engine again and again where it stands."""
+        while True:
+            try:
+                status, net = await self._client.ask("status"), await self._client.ask("net_info")
+                self._engine_words = f"CometBFT {status['node_info']['version']}"
+                self._is_catching_up = bool(status["sync_info"]["catching_up"])
+                self._peers = tuple(sorted(peer["node_info"]["moniker"] for peer in net["peers"]))
+            except EngineError:
+                self._engine_words, self._is_catching_up, self._peers = "", True, ()
+            await asyncio.sleep(ASK_SECONDS)
 
     async def _look(self) -> None:
         """Send what has waited for some blocks once more: an engine that was started again has lost it."""

@@ -21,13 +21,14 @@ from trailboss.primitives.errors import TrailbossError
 BATCH_MAX: Final = 10  # calls in one request that the engine takes by default
 ANSWER_SECONDS: Final = 10  # how long the engine may take for an answer
 END_SECONDS: Final = 10  # how long it may take to end
-AGAIN_SECONDS: Final = (1, 2, 4, 8, 15)  # before it is started again, by how often it has ended in a row
-STEADY_SECONDS: Final = 60  # after which an end is no longer counted with those before
+AGAIN_SECONDS: Final = (1, 2, 4, 8, 15)
+"""Before it is started again, by how often it has ended since the last block that came; after one more it is not."""
 LINE_BYTES_MAX: Final = 2**20
 KEPT_LINES: Final = 20  # last lines that name why it ended
 ENVIRONMENT: Final = re.compile("(CMT|TM)_?")  # variables that would override the engine's home
 DIFFERS: Final = re.compile(r"wrong Block\.Header\.(?P<field>AppHash|LastResultsHash)\.?\s+(?P<what>Expected [^\\\"]*)")
 FAILURE: Final = "CONSENSUS FAILURE"
+NO_ROOM: Final = "no space left on device"
 FOREIGN_DATA: Final = re.compile("is higher than core|did you reset CometBFT|App.?[Hh]ash.* does not match")
 
 
@@ -52,17 +53,18 @@ class EngineProcess:
         Raises:
             NetworkHaltError: If it cannot go on, with the reason.
         """
-        clock = asyncio.get_running_loop()
         ended_in_a_row = 0
         while True:
-            begun = clock.time()
+            height = self._height()
             status = await self._run_once()
-            ended_in_a_row = 0 if clock.time() - begun > STEADY_SECONDS else ended_in_a_row + 1
+            ended_in_a_row = 1 if self._height() > height else ended_in_a_row + 1
             if ended_in_a_row > len(AGAIN_SECONDS):
                 words = " / ".join(self._last[-KEPT_LINES:])
-                what = f"it has ended {ended_in_a_row} times in a row, the last time with status {status}: {words}"
+                what = (
+                    f"it has ended {ended_in_a_row} times without a block, the last time with status {status}: {words}"
+                )
                 raise NetworkHaltError(Halt.ENGINE_STOPPED, what)
-            pause = AGAIN_SECONDS[max(ended_in_a_row - 1, 0)]
+            pause = AGAIN_SECONDS[ended_in_a_row - 1]
             log().warning("the engine has ended, and is started again", status=status, seconds=pause)
             await asyncio.sleep(pause)
             self.restarts += 1
@@ -109,7 +111,7 @@ class EngineProcess:
         if FOREIGN_DATA.search(line):
             raise NetworkHaltError(Halt.HEIGHT_GAP, line)
         if FAILURE in line:
-            raise NetworkHaltError(Halt.ENGINE_STOPPED, line)
+            raise NetworkHaltError(Halt.STORAGE if NO_ROOM in line else Halt.ENGINE_STOPPED, line)
 
 
 async def end(process: asyncio.subprocess.Process) -> None:

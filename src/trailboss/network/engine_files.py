@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from trailboss.execution.genesis import Genesis, encode_genesis, table_text
+from trailboss.chain.opening import Genesis, encode_genesis
+from trailboss.codec.toml import table_text
 from trailboss.network.keys import PUBLIC_TYPE
 
 if TYPE_CHECKING:

@@ -17,12 +17,13 @@ class Halt(Enum):
     )
     HEIGHT_GAP = (
         "height-gap",
-        "chain/ and engine/data are not of one node: move both away, and let the node join the network again",
+        "chain/ and engine/data are not of one node: move chain/ and all of engine/data but priv_validator_state.json "
+        "away, and let the node join the network again",
     )
     STATE_DIFFERS = (
         "state-differs",
-        "compare with another node's chain, by trailboss replay --diff; then move chain/ and engine/data away and join "
-        "the network again",
+        "compare with another node's chain, by trailboss replay --diff; then move chain/ and all of engine/data but "
+        "priv_validator_state.json away, and join the network again",
     )
     VALIDATOR_STATE_LOST = (
         "validator-state-lost",

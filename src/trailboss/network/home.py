@@ -15,7 +15,8 @@ Decision: D-103
 
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -23,17 +24,19 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct
 
-from trailboss.execution.genesis import Genesis, genesis_text, parse_genesis, table_text
+from trailboss.chain.opening import Genesis, genesis_text, parse_genesis
+from trailboss.codec.toml import table_text
 from trailboss.network.engine_files import configuration_text, genesis_document
 from trailboss.network.keys import identity_of, node_key_text, public_bytes, read_public_key, validator_key_text
+from trailboss.node.options import is_loopback
 from trailboss.primitives.errors import ConfigurationError, StorageError
-from trailboss.state.disk.files import explained, make_directory
 
 NODE_FILE: Final = "node.toml"
 GENESIS_FILE: Final = "genesis.toml"
 SOCKET_BYTES_MAX: Final = 103  # of the path of a socket: Darwin has room for 104 with its end, Linux for 108
 PORT_MAX: Final = 65_535
 BLOCK_TIME_MS: Final = 1_000
+SNAPSHOT_BLOCKS: Final = 100
 BLOCK_TIME_MIN_MS: Final = 100
 BLOCK_TIME_MAX_MS: Final = 3_600_000
 SERVERS_MIN: Final = 2  # nodes that the engine compares when it begins from a snapshot
@@ -70,7 +73,9 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True):
     p2p: str
     rpc: str
     peers: list[str] = []
+    others: list[str] = []
     block_time_ms: int = BLOCK_TIME_MS
+    snapshot_blocks: int = SNAPSHOT_BLOCKS
     state_sync: StateSync | None = None
 
 
@@ -84,7 +89,9 @@ class Home(Struct, frozen=True, kw_only=True):
     p2p: SocketAddress  # where other nodes' engines reach its engine
     rpc: SocketAddress  # where its engine answers questions
     peers: tuple[str, ...] = ()  # engines that its engine stays connected with, as ``node id@host:port``
+    others: tuple[str, ...] = ()  # URLs of other nodes, which are asked where a block of theirs differs
     block_time_ms: int = BLOCK_TIME_MS  # time between blocks that its engine aims at; every validator has the same
+    snapshot_blocks: int = SNAPSHOT_BLOCKS  # from one snapshot that it offers to the next, 1 or more
     state_sync: StateSync | None = None  # from where it begins if its chain is empty; None for block 1
 
     def __post_init__(self) -> None:
@@ -103,11 +110,18 @@ class Home(Struct, frozen=True, kw_only=True):
         if not BLOCK_TIME_MIN_MS <= self.block_time_ms <= BLOCK_TIME_MAX_MS:
             bounds = f"{BLOCK_TIME_MIN_MS} to {BLOCK_TIME_MAX_MS}"
             raise ConfigurationError(f"block_time_ms = {self.block_time_ms} must be {bounds} in a network")
+        if self.snapshot_blocks < 1:
+            raise ConfigurationError(f"snapshot_blocks = {self.snapshot_blocks} must be 1 or more")
         length = len(os.fsencode(self.app_socket))
         if length > SOCKET_BYTES_MAX:
             raise ConfigurationError(
                 f"{self.app_socket} has {length} bytes, and the path of a socket at most {SOCKET_BYTES_MAX}: choose a "
                 "directory with a shorter path"
+            )
+        if not self.genesis.image and not self.is_loopback:
+            raise ConfigurationError(
+                f"{self.name} listens on {self.api}, {self.p2p} and {self.rpc}, where other machines send it actors, "
+                "and its genesis states no image of the sandbox: use loopback addresses, or a network of the sandbox"
             )
         if self.state_sync is not None:
             _check_state_sync(self.state_sync)
@@ -132,7 +146,9 @@ class Home(Struct, frozen=True, kw_only=True):
                 p2p=parse_address("p2p", settings.p2p),
                 rpc=parse_address("rpc", settings.rpc),
                 peers=tuple(settings.peers),
+                others=tuple(settings.others),
                 block_time_ms=settings.block_time_ms,
+                snapshot_blocks=settings.snapshot_blocks,
                 state_sync=settings.state_sync,
             )
         except msgspec.DecodeError as error:
@@ -152,18 +168,19 @@ class Home(Struct, frozen=True, kw_only=True):
         Raises:
             StorageError: If something is there, or it cannot be written.
         """
-        make_directory(self.directory)
         with explained(self.directory):
+            self.directory.mkdir(DIRECTORY_MODE, parents=True, exist_ok=True)
             if any(self.directory.iterdir()):
                 raise StorageError(self.directory, "something is there already", "name a new or empty directory")
             self.directory.chmod(DIRECTORY_MODE)
+            for each in (self.engine_directory, self.log_directory):
+                each.mkdir(DIRECTORY_MODE)
         for path, text in (
             (self.validator_key_file, validator_key_text(validator_key)),
             (self.node_key_file, node_key_text(node_key)),
             (self.vote_file, FIRST_VOTE),
         ):
             write_private(path, text)
-        self.log_directory.mkdir(DIRECTORY_MODE)
         self.write()
 
     def write(self) -> None:
@@ -174,14 +191,17 @@ class Home(Struct, frozen=True, kw_only=True):
             "p2p": str(self.p2p),
             "rpc": str(self.rpc),
             "block_time_ms": self.block_time_ms,
+            "snapshot_blocks": self.snapshot_blocks,
             "peers": list(self.peers),
+            "others": list(self.others),
         }
         parts = [table_text("", settings)]
         if self.state_sync is not None:
             parts.append(table_text("[state_sync]", msgspec.structs.asdict(self.state_sync)))
         write_private(self.directory / GENESIS_FILE, genesis_text(self.genesis))
-        write_private(self.directory / NODE_FILE, "\n".join(parts))
         self.write_engine_files()
+        # The last one: with it a directory is a home.
+        write_private(self.directory / NODE_FILE, "\n".join(parts))
 
     def write_engine_files(self) -> None:
         """Write the engine's settings from this home's: call it before the engine starts, so that they agree."""
@@ -245,7 +265,16 @@ class Home(Struct, frozen=True, kw_only=True):
         """What the node logs, if `trailboss testnet` has started it."""
         return self.log_directory / "node.log"
 
+    def engine_command(self, engine: Path) -> list[str]:
+        """Return what starts the home's engine."""
+        return [str(engine), "start", "--home", str(self.engine_directory)]
+
     # Names
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the node."""
+        return all(is_loopback(each.host.strip("[]")) for each in (self.api, self.p2p, self.rpc))
 
     @property
     def api_host(self) -> str:
@@ -268,9 +297,14 @@ class Home(Struct, frozen=True, kw_only=True):
         return f"http://{self.rpc}"
 
     @property
+    def public_key(self) -> bytes:
+        """The public key that the node would sign votes with; genesis has that of a validator."""
+        return read_public_key(self.validator_key_file)
+
+    @property
     def key(self) -> bytes | None:
         """The public key of this node's validator; None if it is no validator. `ConfigurationError` without a file."""
-        own = read_public_key(self.validator_key_file)
+        own = self.public_key
         return own if any(each.public_key == own for each in self.genesis.validators) else None
 
     @property
@@ -282,6 +316,16 @@ class Home(Struct, frozen=True, kw_only=True):
     def peer(self) -> str:
         """What other nodes state among their peers to be connected with this one."""
         return f"{self.node_id}@{self.p2p}"
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn an operating system error into a `StorageError` about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        what = f"the system refuses: {error.strerror or error}"
+        raise StorageError(path, what, "correct this and try again") from error
 
 
 def node_id_of(key: Ed25519PrivateKey) -> str:

@@ -29,8 +29,8 @@ class NetworkStatus(Struct, frozen=True, kw_only=True):
     engine_chain_id: str  # what the engine signs blocks under
     engine: str  # name and version of the engine; empty while it does not answer
     engine_restarts: int  # how often the engine has been started again
-    is_catching_up: bool  # whether it is still fetching blocks that others have
-    peers: int  # nodes that it is connected to
+    is_catching_up: bool  # whether it is still fetching blocks that others have; True while the engine does not answer
+    peers: tuple[str, ...]  # names of the nodes that it is connected to
 
 
 class Network(Protocol):
@@ -39,8 +39,8 @@ class Network(Protocol):
     def relay(self, transactions: Sequence[Hash32]) -> None:
         """Send transactions that have just come into the mempool to the other nodes."""
 
-    async def status(self) -> NetworkStatus:
-        """Return where the node stands."""
+    def status(self) -> NetworkStatus:
+        """Return where the node stands, as of a few seconds ago at most."""
 
     def validators(self) -> list[ValidatorStatus]:
         """Return the validators, in the order of genesis."""

@@ -46,7 +46,7 @@ def fork_of(original: ChainReader, governed: Mapping[bytes, int] | None = None) 
     }
     store = MemoryStore.copy_of(original.store, changes)
     interval_ms = original.params.governance.block_interval_ms
-    blocks = History(_ForkArchive(original.blocks), interval_ms, height=original.height)
+    blocks = History(_ForkArchive(original.blocks), interval_ms, height=original.height, base=original.blocks.base)
     shared = original.engine if isinstance(original, Chain) else None
     engine = shared or new_engine(original.params, original.genesis.image)
     return Chain.of_parts(original.genesis, original.params, engine, store, blocks, owns_engine=shared is None)

@@ -8,7 +8,6 @@ import hashlib
 import lzma
 import os
 import platform
-import stat
 import struct
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,7 +19,9 @@ from typing import Final
 from msgspec import Struct
 
 from trailboss.primitives.errors import ConfigurationError, StorageError
+from trailboss.sandbox.forms import CompiledForms
 from trailboss.sandbox.image.image import Image
+from trailboss.sandbox.private_files import is_abandoned, read_private, write_private
 from trailboss.sandbox.runtime import Runtime
 from trailboss.sandbox.stage import WASM_STACK_BYTES, on_stage
 from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError, installed_wheel
@@ -31,10 +32,7 @@ NOT_BUILT: Final = "the sandbox is not built on this machine: run: trailboss san
 _MAGIC: Final = b"TBIMAGE1"
 _HEAD: Final = struct.Struct("<8sQQ")  # magic, bytes of the module, bytes of the memory
 _DIGEST_BYTES: Final = 32
-_PRIVATE: Final = 0o700
-_OWN: Final = 0o600
 _COMPRESSION: Final = 6
-_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 Report = Callable[[str], None]
 
 
@@ -46,7 +44,7 @@ class KeptImage(Struct, frozen=True):
     """An image in the cache."""
 
     digest: str  # in hexadecimal
-    bytes: int  # of the image and of its machine code
+    bytes: int  # of the image, of its machine code, and of the actors that are compiled for it
     is_released: bool  # whether this version of Trailboss runs it
 
 
@@ -89,7 +87,7 @@ def kept_images() -> tuple[KeptImage, ...]:
 
 
 def remove_image(digest: str) -> int:
-    """Remove an image and its machine code; return their bytes.
+    """Remove an image, its machine code and the actors that are compiled for it; return their bytes.
 
     A node that runs it keeps what it has loaded; a chain that states it needs it again at its next start.
     """
@@ -99,28 +97,17 @@ def remove_image(digest: str) -> int:
 def remove_leftovers() -> int:
     """Remove what nothing uses any more, and return its bytes: never an image.
 
-    That is what a process left that was killed while it wrote, and machine code of a missing image, of another wasmtime
-    or of other settings.
+    That is what a process left that was killed while it wrote, actors compiled for a missing image, and machine code of
+    a missing image, of another wasmtime or of other settings.
     """
-    used = {_code_path(each.digest) for each in kept_images()}
-    code = (path for path in cache_directory().glob("*.code") if path not in used)
-    return _remove([*code, *filter(_is_abandoned, cache_directory().glob("*.*"))])
+    directory, digests = cache_directory(), {each.digest for each in kept_images()}
+    code = set(directory.glob("*.code")) - {_code_path(each) for each in digests}
+    forms = (path for path in directory.glob("*.form") if path.name.partition(".")[0] not in digests)
+    return _remove([*code, *forms, *filter(is_abandoned, directory.glob("*.*"))])
 
 
 def _files_of(digest: str) -> list[Path]:
-    return [path for form in ("image", "*.code") for path in cache_directory().glob(f"{digest}.{form}")]
-
-
-def _is_abandoned(path: Path) -> bool:
-    """Return whether the process that began to write a file has ended; see `_write`."""
-    number = path.suffix.removeprefix(".")
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except (ValueError, OverflowError, PermissionError):
-        pass  # no such name; or another user's process has the number now
-    return False
+    return [path for form in ("image", "*.code", "*.form") for path in cache_directory().glob(f"{digest}.{form}")]
 
 
 def _remove(paths: list[Path]) -> int:
@@ -173,7 +160,7 @@ def _new_image(report: Report) -> Image:
 
 def keep(image: Image) -> None:
     """Keep an image in the cache."""
-    _write(
+    write_private(
         _image_path(image.digest()),
         _HEAD.pack(_MAGIC, len(image.module), len(image.memory)),
         image.module,
@@ -217,7 +204,7 @@ def load_runtime(digest: bytes) -> Runtime:
             path.unlink()
         raise ConfigurationError(f"{path} is damaged and has been removed; build it again: trailboss sandbox build")
     compiler = Compiler(WASM_STACK_BYTES, OPTIMIZATION)
-    return Runtime(image, compiler, machine_code(image, compiler))
+    return Runtime(image, compiler, machine_code(image, compiler), CompiledForms(cache_directory(), digest))
 
 
 def export_image(path: Path) -> None:
@@ -288,42 +275,12 @@ def _processor() -> str:
 def machine_code(image: Image, compiler: Compiler) -> bytes:
     """Return the machine code of an image, compiled unless it is kept and can be trusted."""
     path = _code_path(image.digest().hex())
-    octets = _read_private(path)
+    octets = read_private(path)
     if octets is not None and hashlib.sha256(octets[_DIGEST_BYTES:]).digest() == octets[:_DIGEST_BYTES]:
         code = octets[_DIGEST_BYTES:]
         with suppress(WasmtimeError):
             compiler.unload(compiler.load(code))
             return code
     code = compiler.compile(image.module)
-    _write(path, hashlib.sha256(code).digest(), code)
+    write_private(path, hashlib.sha256(code).digest(), code)
     return code
-
-
-def _read_private(path: Path) -> bytes | None:
-    """Return the bytes of a file that only this user can write; None for any other, and for a missing one."""
-    try:
-        place = path.parent.lstat()
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        own = os.fstat(descriptor)
-        if any(each.st_uid != os.geteuid() or each.st_mode & _OTHERS_WRITE for each in (place, own)):
-            return None
-        return file.read()
-
-
-def _write(path: Path, *parts: bytes) -> None:
-    """Write a file at once: a reader finds the whole file or none."""
-    path.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-    path.parent.chmod(_PRIVATE)
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, _OWN)
-    try:
-        with open(descriptor, "wb") as file:
-            for part in parts:
-                file.write(part)
-        unfinished.rename(path)
-    finally:
-        with suppress(FileNotFoundError):
-            unfinished.unlink()

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from trailboss.params import ChainParams, CostParams, LimitParams
 from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.sandbox.forms import CompiledActor, CompiledForms
 from trailboss.sandbox.guest_layout import BROKEN, COMPILE, DONE, FAILED, GATHER, LOAD, PREPARE, pack
 from trailboss.sandbox.image.image import Image, image_params
 from trailboss.sandbox.machine import COMPILE_MEMORY_BYTES_MAX, GuestTrap, Machine
@@ -32,7 +33,7 @@ def _print(site: CallSite, positional: Sequence[object], _named: Mapping[str, ob
 ACTORS_KEPT: Final = 256
 """First states that are kept, some 0.3 MiB each; another actor's first frame makes its own again."""
 FIRST_STATE_BYTES_MAX: Final = 4 * 2**20  # of one of them; an actor's module that makes more runs in each frame
-COMPILED_BYTES_MAX: Final = 128 * 2**20  # of all compiled actors that are kept, which are a few KiB each
+COMPILED_BYTES_MAX: Final = 128 * 2**20  # of all compiled actors that are kept in memory, a few KiB each; disk has more
 HOLE_BYTES_MAX: Final = 4_096  # free memory in one piece that an actor's first state keeps
 MACHINES_KEPT: Final = 32  # machines that wait for the next frame of their actors, up to 4 MiB each
 COMPILE_FUEL: Final = 1_000_000_000_000
@@ -48,13 +49,6 @@ ActorKey = tuple[bytes, LimitParams, CostParams]
 """What an actor's first state depends on: the hash of its source, and parameters of its chain."""
 
 
-class CompiledActor(Struct, frozen=True):
-    """An actor's source as a guest loads it."""
-
-    octets: bytes  # which only a guest reads
-    handlers: frozenset[str]
-
-
 class PreparedActor(Struct, frozen=True):
     """An actor that is ready to run."""
 
@@ -67,12 +61,13 @@ class PreparedActor(Struct, frozen=True):
 class Runtime:
     """A loaded image."""
 
-    def __init__(self, image: Image, compiler: Compiler, code: bytes) -> None:
+    def __init__(self, image: Image, compiler: Compiler, code: bytes, forms: CompiledForms) -> None:
         self.digest = image.digest()
         self.prices = image_params().source
         self._compiler = compiler
         self._module = compiler.load(code)
         self._memory = ImageFile(image.memory)
+        self._forms = forms
         self._idle: list[tuple[PreparedActor, Restorer]] = []  # the one that waits longest first
         self._actors: OrderedDict[ActorKey, PreparedActor] = OrderedDict()
         self._compiled: OrderedDict[bytes, CompiledActor] = OrderedDict()  # by the hash of the source
@@ -90,18 +85,23 @@ class Runtime:
         Raises:
             Rejection: Also ``OUT_OF_CYCLES`` if that takes more than ``fuel``.
         """
-        self._keep(code_hash, self._compile(source, code_hash, fuel))
+        made = self._compile(source, code_hash, fuel)
+        self._keep(code_hash, made)
+        self._forms.keep(source, code_hash, made)
 
     def compiled(self, source: str, code_hash: bytes) -> CompiledActor:
-        """Return an actor's compiled form, which is made again if it is no longer kept."""
+        """Return an actor's compiled form, which is made again if it is kept neither here nor on disk."""
         with self._lock:
             kept = self._compiled.get(code_hash)
             if kept is not None:
                 self._compiled.move_to_end(code_hash)
                 return kept
-        made = self._compile(source, code_hash, COMPILE_FUEL)
-        self._keep(code_hash, made)
-        return made
+        found = self._forms.find(source, code_hash)
+        if found is None:
+            found = self._compile(source, code_hash, COMPILE_FUEL)
+            self._forms.keep(source, code_hash, found)
+        self._keep(code_hash, found)
+        return found
 
     def actor(self, source: str, code_hash: bytes, params: ChainParams) -> PreparedActor:
         """Return an actor in its first state, which is made on its first use, by one thread.

@@ -204,6 +204,26 @@ class Store(ABC):
             self._recent.pop()
         self.roots, self.state_root, self.height = roots, root, height
 
+    def changes_at(self, height: int) -> dict[bytes, bytes | None]:
+        """Return what the block of a height changed: the value after it by full key, None for none.
+
+        Complexity: O(keys changed since).
+
+        Raises:
+            InvariantError: If the height is above the present one, or below what the store can go back to.
+            StorageError: Likewise, on disk.
+        """
+        if height > self.height:
+            raise InvariantError(f"there is no block {height} yet: the store is at block {self.height}")
+        *later, own = self._undo_above(height - 1) or [Undo(self.height, self.state_root, {})]
+        if own.height != height:
+            return {}
+        after = {key: self.read(key) for key in own.values}
+        # The newest comes first, so the oldest has the last word.
+        for undo in later:
+            after.update((key, value) for key, value in undo.values.items() if key in after)
+        return after
+
     def check_invariants(self) -> None:
         """Compare trees, root, slots and timers' heights with the values alone. `InvariantError` if any differs."""
         rebuilt = commitment.build_roots(self._values_in_order())

@@ -341,7 +341,8 @@ def deployment_of(chain: ChainReader, address: bytes) -> Receipt:
     Complexity: O(blocks that hold something) up to that one.
 
     Raises:
-        Rejection: ``ACTOR_NOT_FOUND`` if no transaction of the chain has.
+        Rejection: ``ACTOR_NOT_FOUND`` if no transaction of the chain has; ``NOT_FOUND`` if the block may be one that
+            the chain does not have.
     """
     account = chain.account(address)
     if account is not None and account.code_hash:
@@ -349,6 +350,7 @@ def deployment_of(chain: ChainReader, address: bytes) -> Receipt:
             for transaction, record in zip(block.transactions, block.receipts, strict=False):
                 if record.actor == address and isinstance(transaction.instruction, DeployActor):
                     return receipt_view(record, block.height)
+        chain.blocks.check_there(0)
     raise Rejection(
         RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(address)}", actor=str(Address(address))
     )

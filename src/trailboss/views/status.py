@@ -28,7 +28,7 @@ class GenesisFacts(Struct, frozen=True, kw_only=True):
     mechanism: str  # scheduling mechanism of the first block
     vm: EngineName  # engine that runs actors: native or sandbox
     instance_id: Hash32  # digest of all of the genesis
-    block_hash: Hash32  # hash of block 0
+    block_hash: Hash32 | None  # hash of block 0; None if this node does not have it
 
 
 class UserBasefees(Struct, frozen=True, kw_only=True):
@@ -54,6 +54,7 @@ class ChainStatus(Struct, frozen=True, kw_only=True):
     """A chain after a block. Money is base units."""
 
     height: int  # the block's
+    first_block: int  # height of the first block that this node has; 0 unless it joined a network by a snapshot
     block_hash: Hash32  # the block's
     state_root: Hash32  # root of the state after it
     timestamp_ms: int  # the block's, milliseconds since 1970
@@ -75,6 +76,7 @@ def status_of(chain: ChainReader) -> ChainStatus:
     supply, burned = chain.economy()
     return ChainStatus(
         height=chain.height,
+        first_block=chain.blocks.base,
         block_hash=chain.head.hash,
         state_root=chain.state_root,
         timestamp_ms=chain.head.header.timestamp_ms,
@@ -83,7 +85,7 @@ def status_of(chain: ChainReader) -> ChainStatus:
             genesis,
             vm=engine_name(genesis.image),
             instance_id=Hash32(genesis.instance_id()),
-            block_hash=chain.blocks[0].hash,
+            block_hash=None if chain.blocks.base else chain.blocks[0].hash,
         ),
         mechanism=chain.mechanism.name,
         basefees=UserBasefees(cycle=cycle, cell=cell),

@@ -65,7 +65,9 @@ def match_timer(chain: ChainReader, digits: str) -> list[Hash32]:
     # A timer of Globalbox may have the id of one that has been forgotten.
     records = chained.from_iterable(map(block_events, chain.blocks.eventful(0)))
     scheduled = (record.timer_id for record in records if record.name == names.TIMER_SCHEDULED)
-    return [Hash32(each) for each in dict.fromkeys(scheduled) if each.hex().startswith(digits)]
+    # Blocks that are not here have scheduled others.
+    live = (timer.timer_id for timer in chain.timers()) if chain.blocks.base else ()
+    return [Hash32(each) for each in dict.fromkeys(chained(scheduled, live)) if each.hex().startswith(digits)]
 
 
 def list_live(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:

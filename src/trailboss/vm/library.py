@@ -141,6 +141,7 @@ class Library:
         self._prices = prices
         self._pvm_host = pvm_host
         self._loaded: dict[str, ModuleType] = {HOST: pvm_host}
+        self._has_sdk = False  # whether every module of the SDK is loaded
         self._facades: dict[tuple[str, bool], ModuleType] = {}
         self._locals: list[FrameLocal] = []
         self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
@@ -176,9 +177,10 @@ class Library:
         module = self._find(name, for_actors=False)
         if not names:
             return self._find(name.partition(".")[0], for_actors=False)
-        for each in names:
-            if f"{name}.{each}" in sdk_module_names():
-                self._find(f"{name}.{each}", for_actors=False)
+        if not self._has_sdk:
+            for each in names:
+                if f"{name}.{each}" in sdk_module_names():
+                    self._find(f"{name}.{each}", for_actors=False)
         _check_names(module, names)
         return module
 
@@ -229,6 +231,7 @@ class Library:
     def _load_sdk(self) -> None:
         """Load every module of the SDK, so that all frames find the same ones."""
         modules = [self._find(name, for_actors=False) for name in sdk_module_names()]
+        self._has_sdk = True
         self._first = find_shared(modules)
         self.shared |= self._first.identities
         for module in modules:

@@ -224,6 +224,8 @@ class NativeEngine:
 
     def _encoded(self, handler: str, value: object) -> bytes:
         """Return the bytes of a handler's return value, whose encoding is charged first. Decision: D-37, D-101."""
+        if value is None:
+            return b""
         self._library.calls.pay_text(value)
         octets = _octets(handler, value)
         limit = self._params.limits.return_bytes_max
@@ -296,8 +298,6 @@ def _message(error: BaseException, gauge: Gauge) -> str:
 
 
 def _octets(handler: str, value: object) -> bytes:
-    if value is None:
-        return b""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, CoroutineType):

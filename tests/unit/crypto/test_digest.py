@@ -2,10 +2,12 @@
 
 import hashlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.crypto.digest import domain_digest, keccak256, merkle_root, sha256
+from trailboss.crypto.digest import domain_digest, keccak256, merkle_path, merkle_root, root_of_path, sha256
+from trailboss.primitives.errors import Rejection
 
 
 def leaf(octets: bytes) -> bytes:
@@ -62,3 +64,24 @@ def test_merkle_root_of_a_leaf_differs_from_the_node_it_imitates() -> None:
     """A leaf made of two child hashes is not their parent."""
     a, b = leaf(b"a"), leaf(b"b")
     assert merkle_root([a + b]) != merkle_root([b"a", b"b"])
+
+
+@given(st.lists(st.binary(max_size=3), min_size=1, max_size=40))
+def test_path_leads_every_leaf_to_the_root_and_nothing_else(leaves: list[bytes]) -> None:
+    """Each leaf has a path of its own, as long as the tree is high at most, and no other content passes for it."""
+    root = merkle_root(leaves)
+    for index, each in enumerate(leaves):
+        path = merkle_path(leaves, index)
+        assert root_of_path(each, path) == root
+        assert len(path) <= (len(leaves) - 1).bit_length()
+        assert root_of_path(each + b"x", path) != root
+        if path:
+            assert root_of_path(path[0][1:], path[1:]) != root
+            assert root_of_path(each, path[:-1]) != root
+
+
+@pytest.mark.parametrize("path", [(b"",), (bytes(32),), (b"\x02" + bytes(32),), (bytes(34),)])
+def test_path_is_refused_when_a_step_is_none(path: tuple[bytes, ...]) -> None:
+    """A step has a side and a digest."""
+    with pytest.raises(Rejection, match="a step of a path is a side, 0 or 1, and 32 bytes"):
+        root_of_path(b"leaf", path)

@@ -35,6 +35,7 @@ class StandIn:
         self.options = NodeOptions()
         self.pace = self.options.pace
         self.health = SimpleNamespace(status="running", reason="")
+        self.network = None
 
     def step(self) -> None:
         """Play a step of the scene, and publish it."""

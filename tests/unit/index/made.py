@@ -32,6 +32,8 @@ def timer_id(number: int) -> Hash32:
 class Blocks(list[Block]):
     """Blocks by height, as a chain has them."""
 
+    base = 0
+
     def since(self, height: int) -> Iterator[Block]:
         """Yield the blocks from a height on."""
         return iter(self[height:])

@@ -145,11 +145,12 @@ def ended_process():
 
 
 def test_leftovers_are_removed_when_no_process_uses_them(image, compiler):
-    """What a killed builder left, and machine code of a missing image or of other settings; never an image."""
+    """What a killed writer left, what was made for a missing image or with other settings; never an image."""
     cache.keep(image)
     other = Image(MODULE, bytes(2 * 65_536))
     cache.keep(other)
     cache.machine_code(image, compiler)
+    (cache.cache_directory() / f"{other.digest().hex()}.{'1' * 64}.form").write_bytes(b"of an image that is here")
     kept = set(cache.cache_directory().iterdir()) | {unfinished(image, os.getpid())}
     unfinished(image, os.getpid()).write_bytes(b"growing")
     for left in (
@@ -157,10 +158,12 @@ def test_leftovers_are_removed_when_no_process_uses_them(image, compiler):
         cache.cache_directory() / f"{image.digest().hex()}.0123456789abcdef.code",
         cache.cache_directory() / f"{'0' * 64}.0123456789abcdef.code",
         cache.cache_directory() / f"{'f' * 64}.code",
+        cache.cache_directory() / f"{'f' * 64}.{'1' * 64}.form",
+        cache.cache_directory() / f"{image.digest().hex()}.{'1' * 64}.{ended_process()}",
     ):
         left.write_bytes(b"left")
 
-    assert cache.remove_leftovers() == 4 * len(b"left")
+    assert cache.remove_leftovers() == 6 * len(b"left")
     assert set(cache.cache_directory().iterdir()) == kept
 
 
@@ -169,10 +172,11 @@ def test_image_is_removed_with_its_code_and_no_other(image, compiler):
     cache.keep(other)
     cache.keep(image)
     code = cache.machine_code(image, compiler)
+    (cache.cache_directory() / f"{image.digest().hex()}.{'1' * 64}.form").write_bytes(b"compiled actor")
     first, second = cache.kept_images()
 
     assert (first.digest, first.is_released) == (image.digest().hex(), True)
-    assert first.bytes == 24 + len(MODULE) + 65_536 + 32 + len(code)
+    assert first.bytes == 24 + len(MODULE) + 65_536 + 32 + len(code) + len(b"compiled actor")
     assert (second.digest, second.is_released) == (other.digest().hex(), False)
     assert cache.remove_image(first.digest) == first.bytes
     assert cache.kept_images() == (second,)

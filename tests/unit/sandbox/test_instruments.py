@@ -45,12 +45,18 @@ class Number(int):
 """
 OPERATORS = "+ - * // / % & | ^ < <= == != > >= in"
 EXPRESSIONS = """a not in b; a[b]; [a, b][0] and {a: b}; {b: 1}.get(a); bytes(a); str(a); int(a); list(a); dict(a);
-    tuple(); bytes(); int(); str(a, b); [*a]; a in {b: 1}; a in [b]; a in (b, a); a >> 3; 3 >> a"""
+    tuple(); bytes(); int(); str(a, b); [*a]; a in {b: 1}; a in [b]; a in (b, a); a >> 3; 3 >> a; float(a);
+    bytearray(a)"""
+ROWS = """{(a, b): 1}; (a, b) == (b, a); (a,) * 16 == (b,) * 16; (a,) * 17 == (b,) * 17; ((a, b), b) == ((a, b), a);
+    sorted([1, 2], key=lambda each: (a, b, each)); [a, b].sort(key=lambda each: (type(each).__name__, a));
+    sorted([1] * 17, key=lambda each: (a, b)); sorted((a, b), key=lambda each: (a, each));
+    min(a, b, key=lambda each: (a, b)); sorted([a, b], key=Own); codec.encode(a); codec.encode([a, b]);
+    codec.encode({"l" * 70: b, "k": a}); Address(a)"""
 STATEMENTS = "+= -= *= //= %= &= |= ^="
 CYCLES = 10_000_000
 
 
-def program(expression, values):
+def program(expression, values, characters=40):
     """Return an actor that evaluates an expression of ``a`` and ``b`` for every pair of values."""
     return f"""{CLASSES}
 VALUES = [{", ".join(values.split())}]
@@ -59,7 +65,7 @@ def go(p):
     for a in VALUES:
         for b in VALUES:
             try:
-                shown.append(str({expression})[:40])
+                shown.append(str({expression})[:{characters}])
             except Exception as error:
                 shown.append(type(error).__name__)
     return shown
@@ -86,7 +92,17 @@ def test_shift_does_and_costs_what_it_does_natively(world, places):
 
 @pytest.mark.parametrize("expression", [each.strip() for each in EXPRESSIONS.split(";")])
 def test_expression_does_and_costs_what_it_does_natively(world, expression):
-    assert_equal(world, program(expression, f"{VALUES} {INTEGERS}" if expression != "bytes(a)" else VALUES))
+    # Of an integer these two make so many bytes.
+    is_filled = expression in ("bytes(a)", "bytearray(a)")
+    assert_equal(world, program(expression, VALUES if is_filled else f"{VALUES} {INTEGERS}"))
+
+
+@pytest.mark.parametrize("expression", [each.strip() for each in ROWS.split(";")])
+def test_row_and_sdk_cost_the_cycles_that_they_cost_natively(world, monkeypatch, expression):
+    """Of fuel C code takes more here, which shows and compares values."""
+    monkeypatch.setattr("trailboss.sandbox.engine.FUEL_PER_CYCLE", 10**6)
+    source = program(expression, f"{VALUES} {INTEGERS} b'x'*20 'x'*128", characters=16)
+    assert_equal(world, f"from cowboy_sdk import codec\nfrom cowboy_sdk.types import Address\n{source}")
 
 
 @pytest.mark.parametrize("statement", STATEMENTS.split())

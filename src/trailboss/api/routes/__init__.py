@@ -10,6 +10,7 @@ from trailboss.api.routes import (
     development,
     forecasts,
     mechanisms,
+    network,
     node,
     search,
     state,
@@ -19,6 +20,6 @@ from trailboss.api.routes import (
 )
 
 FREQUENT: Final = (chain, accounts, submission, transactions, timers, state)
-OTHERS: Final = (mechanisms, forecasts, search, calls_and_proofs, node, development)
+OTHERS: Final = (mechanisms, forecasts, search, calls_and_proofs, node, network, development)
 # Every operation; a request tries them in this order.
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(each for subject in (*FREQUENT, *OTHERS) for each in subject.routes)

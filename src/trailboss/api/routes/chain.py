@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from trailboss.api.errors import malformed, missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
-from trailboss.api.requests import BLOCK_RULE, LATEST, LIMIT_DEFAULT, PATH, BlockName, Limit, Offset, text
+from trailboss.api.requests import BLOCK_RULE, LATEST, LIMIT_DEFAULT, PATH, U64, BlockName, Limit, Offset, text
+from trailboss.chain.outcomes import BlockOutcome, outcome_of
 from trailboss.chain.view import ChainView
 from trailboss.index.answers.blocks import BlockSummary, BlockView, block_view, recent_summaries
 from trailboss.model.blocks import Block
@@ -89,7 +90,7 @@ def block(
 def blocks(call: Call, *, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> BlockPage:
     """List blocks, the latest first."""
     view = call.view
-    return BlockPage(view.height, view.height + 1, recent_summaries(view, offset, limit))
+    return BlockPage(view.height, view.height + 1 - view.blocks.base, recent_summaries(view, offset, limit))
 
 
 @routes.get("/status")
@@ -138,7 +139,14 @@ def block_at(view: ChainView, height: int) -> Block:
 
     Raises:
         HttpError: ``NOT_FOUND`` if the chain is not that high.
+        Rejection: ``NOT_FOUND`` if it lies below the first block that this node has.
     """
     if height > view.height:
         raise missing(f"there is no block {height}: the chain is at height {view.height}", height=height)
     return view.blocks[height]
+
+
+@routes.get("/block/{height}/outcome", refuses=NOT_FOUND)
+async def outcome(call: Call, *, height: U64) -> BlockOutcome:
+    """Return a recent block as the node keeps it, and what it changed in the state: for comparing two nodes."""
+    return await call.node.do(lambda builder: outcome_of(builder.chain, height))

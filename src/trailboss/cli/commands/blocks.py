@@ -187,7 +187,9 @@ def block(
     output.print_section("Transactions", TRANSACTION_COLUMNS, list(map(_transaction_row, found.transactions)), limit)
     output.print_section("Receipts", RECEIPT_COLUMNS, list(map(_receipt_row, receipts)), limit)
     output.print_section("Events", EVENT_COLUMNS, [_event_row(each, width) for each in events], limit)
-    if not (found.transactions or receipts or events):
+    if found.is_header_only:
+        output.note(f"this node joined the network at block {found.height}, and has its header alone")
+    elif not (found.transactions or receipts or events):
         output.note(f"nothing happened in block {found.height}")
 
 
@@ -202,6 +204,7 @@ def _block_document(found: Block, receipts: list[Receipt], own: list[Event]) -> 
         "receipts": receipts,
         "events": own,
         "has_decision_record": found.decisions is not None,
+        "is_header_only": found.is_header_only,
     }
 
 

@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from trailboss.chain import Chain, ChainReader
 from trailboss.chain.development import ACCOUNT_BALANCE
+from trailboss.chain.differences import Parting
 from trailboss.chain.export import check_export, export_chain, import_chain, load_chain
 from trailboss.chain.opening import AUTOMATIC, GenesisOptions, new_genesis
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command, printed_pairs
 from trailboss.cli.errors import FAILED, Mistake
+from trailboss.cli.remote.outcomes import compare_with_node
 from trailboss.cli.targets import is_url, open_directory
 from trailboss.cli.values import parse_overrides, read_file
 from trailboss.execution.genesis import Genesis, parse_genesis
@@ -136,6 +138,7 @@ def status(run: Invocation) -> None:
         "block": found.block_hash,
         "state root": found.state_root,
         "genesis": found.genesis.block_hash,
+        "first block": f"{found.first_block}, at which this node joined the network" if found.first_block else None,
         "rules": _rules_words(found.genesis, f"{present}{change}"),
         "basefees": f"{found.basefees.cycle:,} a cycle, {found.basefees.cell:,} a cell",
         **output.drawn_facts(chain_status.status_facts(found)),
@@ -375,7 +378,10 @@ def replay(
     run: Invocation,
     to: Annotated[options.Number, options.number("Replay up to this height.", "the last block", metavar="H")] = None,
     diff: Annotated[
-        Path | None, options.option("OTHER", "Compare with this chain: a directory, or a file that export wrote.")
+        str | None,
+        options.option(
+            "OTHER", "Compare with this chain: a directory, a file that export wrote, or the URL of a node."
+        ),
     ] = None,
 ) -> None:
     """Replay the chain up to a height, or find where two chains diverge.
@@ -383,14 +389,14 @@ def replay(
     With --diff it names the first block in which they differ, and in it the first transaction and the first key of the
     state; it exits with 1 if there is one.
 
-    Example: trailboss replay --diff copy
+    With a node nothing is replayed: both say what that block has changed.
+
+    Example: trailboss replay --diff http://localhost:4000
     """
     with open_directory(run.place) as chain:
         if to is not None and to > chain.height:
             raise Mistake(f"height {to} lies ahead: the chain is at {chain.height}", "give a height that it has")
         if diff is not None:
-            if diff.exists() and diff.samefile(run.place):
-                raise Mistake(f"--diff names {diff}, the chain itself", "name another chain, or an export")
             _compare(run, chain, diff, to)
             return
         end = chain.height if to is None else to
@@ -401,11 +407,20 @@ def replay(
     run.show(document, {"height": end, "block": found, "state root": replica.state_root})
 
 
-def _compare(run: Invocation, chain: Chain, path: Path, to: int | None) -> None:
-    steps = chain.height if to is None else to
-    with closing(load_chain(path)) as other, output.progress("replaying", steps, quiet=run.as_json) as advance:
-        parting = compare_chains(chain, other, to, advance, names=(run.place, str(path)))
+def _compare(run: Invocation, chain: Chain, other: str, to: int | None) -> None:
+    if is_url(other):
+        parting = compare_with_node(chain, other, to, (str(run.place), other))
+    else:
+        parting = _compare_files(run, chain, Path(other), to)
     same = "the two chains are the same" + ("" if to is None else f" up to block {to}")
     run.show_text({"same": parting is None, "parting": parting}, same if parting is None else str(parting))
     if parting is not None:
         raise typer.Exit(FAILED)
+
+
+def _compare_files(run: Invocation, chain: Chain, path: Path, to: int | None) -> Parting | None:
+    if path.exists() and path.samefile(run.place):
+        raise Mistake(f"--diff names {path}, the chain itself", "name another chain, or an export")
+    steps = chain.height if to is None else to
+    with closing(load_chain(path)) as other, output.progress("replaying", steps, quiet=run.as_json) as advance:
+        return compare_chains(chain, other, to, advance, names=(str(run.place), str(path)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss import __version__
 from trailboss.chain.development import DEPLOYER, DevelopmentAccount, account_name, development_account
@@ -15,10 +16,12 @@ from trailboss.chain.opening import AUTOMATIC, GenesisOptions, funded_accounts, 
 from trailboss.cli import options as common
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.commands.sandbox import build_if_missing
-from trailboss.cli.errors import NODE_INSTALL, Mistake, NotFound
+from trailboss.cli.errors import NETWORK_INSTALL, NODE_INSTALL, Mistake, installed
 from trailboss.cli.options import Number, Text, Texts, flag, number, option
 from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
 from trailboss.cli.values import parse_overrides
+from trailboss.network.binary import find_engine
+from trailboss.network.home import Home
 from trailboss.node import options as node_options
 from trailboss.node.options import Clock, LogForm, NodeOptions, Pace, Rhythm
 from trailboss.primitives.units import format_cby
@@ -121,19 +124,59 @@ def dev(
 
 @command(on_chain=False)
 def node(
-    run: Invocation, directory: common.Directory = common.DIRECTORY_PATH, *, pacing: Pacing, serving: Serving
+    run: Invocation,
+    directory: common.Directory = common.DIRECTORY_PATH,
+    network: Annotated[
+        Path | None, option("HOME", "Run this node of a network, with its engine, instead of a chain of its own.")
+    ] = None,
+    *,
+    pacing: Pacing,
+    serving: Serving,
 ) -> None:
     """Run the chain of a directory with API and explorer, without development calls.
 
     The chain comes from `trailboss init` or `trailboss dev`. A missing sandbox is built first, if the chain runs in it.
     Beyond this machine the node serves only a chain of the sandbox that is no development chain. Ctrl-C ends the node.
 
+    With --network it is a node of a network that `trailboss testnet init` has made: its home says where it listens, and
+    when blocks come is agreed on with the others. Exit status 3 says that it has stopped with a named reason, and must
+    not be started again as it is.
+
     Example: trailboss node --chain play --auto
     """
-    _run(run, pacing, serving, directory=directory, development=False)
+    if network is None:
+        _run(run, pacing, serving, directory=directory, development=False)
+        return
+    _check_alone(directory, pacing, serving)
+    home = Home.read(network)
+    serving = replace(serving, host=home.api_host, port=home.api_port)
+    _run(run, pacing, serving, directory=home.chain_directory, development=False, home=home)
 
 
-def _run(run: Invocation, pacing: Pacing, serving: Serving, **chain: Any) -> None:
+def _check_alone(directory: Path, pacing: Pacing, serving: Serving) -> None:
+    """Refuse options beside --network that its home or its network decides."""
+    usual = Serving()
+    given = {
+        "--chain": directory != common.DIRECTORY_PATH,
+        "--block-time": pacing.block_time is not None,
+        "--auto": bool(pacing.auto),
+        "--manual": bool(pacing.manual),
+        "--host": serving.host != usual.host,
+        "--port": serving.port != usual.port,
+        "--clock": serving.clock is not usual.clock,
+    }
+    names = [name for name, is_given in given.items() if is_given]
+    if names:
+        raise Mistake(
+            f"{' and '.join(names)} are given beside --network"
+            if len(names) > 1
+            else f"{names[0]} is given beside --network",
+            "a node's home says where it listens, and its network when blocks come: change node.toml in the home",
+        )
+
+
+def _run(run: Invocation, pacing: Pacing, serving: Serving, home: Home | None = None, **chain: Any) -> None:
+    engine = None if home is None else find_engine()
     limit = node_options.default_rate_limit(serving.host) if serving.rate_limit is None else serving.rate_limit
     options = NodeOptions(
         pace=pacing.pace,
@@ -154,18 +197,23 @@ def _run(run: Invocation, pacing: Pacing, serving: Serving, **chain: Any) -> Non
     # What is imported stays, and looking for garbage in it would take a tenth of the start.
     gc.disable()
     try:
-        # Only now: the server and the explorer take longer to import than everything else together.
-        from trailboss.node.logs import configure_logs  # noqa: PLC0415
-        from trailboss.server import run_node  # noqa: PLC0415
+        with installed("a node", NODE_INSTALL if home is None else NETWORK_INSTALL):
+            # Only now: the server and the explorer take longer to import than everything else together.
+            from trailboss.node.logs import configure_logs  # noqa: PLC0415
 
-        if options.directory is not None and not options.development:
-            _check_chain(options.directory, options)
-        configure_logs(serving.log)
-        status = run_node(options, begin)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("trailboss"):
-            raise
-        raise NotFound(f"a node needs {error.name}, which is not installed", NODE_INSTALL) from None
+            configure_logs(serving.log)
+            if home is not None and engine is not None:
+                from trailboss.network.run import run_home  # noqa: PLC0415
+
+                if home.genesis.image:
+                    build_if_missing(home.genesis.image)
+                status = run_home(home, engine, options, begin)
+            else:
+                from trailboss.server import run_node  # noqa: PLC0415
+
+                if options.directory is not None and not options.development:
+                    _check_chain(options.directory, options)
+                status = run_node(options, begin)
     finally:
         gc.enable()
     if status:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec.structs import asdict as struct_dict
 
@@ -98,10 +98,7 @@ def _prove(run: Invocation, subject: proofs.Subject, out: Path | None) -> None:
         print_json(document)
         note(f"{statement}, under the state root {chain.state_root}")
         return
-    try:
-        out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise Mistake(f"cannot write {out}: {error.strerror}", "name a file in a folder that is there") from None
+    write_document(out, document)
     shown = {"proof": str(out), "statement": str(statement), "state_root": chain.state_root}
     run.show(shown, {"proven": str(statement), "state root": chain.state_root, "proof": str(out)})
 
@@ -117,17 +114,34 @@ def verify_proof(
     Example: trailboss verify-proof timer.json --root 0x1f2e…
     """
     state_root = parse_hash("the root", root)
-    try:
-        document = json.loads(read_file(file, "proof"))
-    except (ValueError, RecursionError) as error:
-        raise Mistake(f"the proof {file} is not JSON: {error}", "name the file of a proof") from None
+    document = read_document(file)
     if isinstance(document, dict):
         # What a node answers to POST /proof says more than the proof.
         document = document.get("proof", document)
     statement = proofs.Proof.from_json(document).verify(state_root)
-    records = [
+    shown = {"holds": True, "statement": str(statement), "state_root": state_root, "records": shown_records(statement)}
+    run.show(shown, {"holds": str(statement), "state root": state_root})
+
+
+def write_document(out: Path, document: object) -> None:
+    """Write a proof's JSON to a file."""
+    try:
+        out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise Mistake(f"cannot write {out}: {error.strerror}", "name a file in a folder that is there") from None
+
+
+def read_document(file: Path) -> Any:
+    """Return the JSON of a proof's file."""
+    try:
+        return json.loads(read_file(file, "proof"))
+    except (ValueError, RecursionError) as error:
+        raise Mistake(f"the proof {file} is not JSON: {error}", "name the file of a proof") from None
+
+
+def shown_records(statement: proofs.Statement) -> list[dict[str, Any]]:
+    """Return the records that a proof shows, ready for JSON."""
+    return [
         struct_dict(record) | ({"balance": amount_of(record.balance)} if isinstance(record, Account) else {})
         for record in statement.records
     ]
-    shown = {"holds": True, "statement": str(statement), "state_root": state_root, "records": records}
-    run.show(shown, {"holds": str(statement), "state root": state_root})

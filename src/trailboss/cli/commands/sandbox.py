@@ -87,7 +87,7 @@ def import_(run: Invocation, file: File) -> None:
 def remove(
     run: Invocation, digest: Annotated[str, argument("DIGEST", "Digest of the image, or its first digits.")]
 ) -> None:
-    """Remove an image and its machine code from this machine.
+    """Remove an image, its machine code and the actors compiled for it from this machine.
 
     A chain that states it cannot run until it is built or imported again, by the version of Trailboss that it belongs
     to. A node that runs it goes on.

@@ -45,9 +45,9 @@ class Client:
         self._connection = connection_to(self._target)
         self._used_at = 0.0
 
-    def get(self, path: str, **query: object) -> Any:
-        """Return the answer of the node at a path; parameters that are None are left out."""
-        return self._document(*self._request("GET", path, query))
+    def get(self, path: str, expected: tuple[int, ...] = (HTTPStatus.OK,), /, **query: object) -> Any:
+        """Return the answer at a path, if its status is expected; parameters that are None are left out."""
+        return self._document(*self._request("GET", path, query), expected)
 
     def post(self, path: str, members: Mapping[str, object] | None = None) -> Any:
         """Send a JSON object, and return the answer."""

@@ -12,6 +12,7 @@ from trailboss.explorer.pages.mechanism import mechanism
 from trailboss.explorer.pages.overview import overview
 from trailboss.explorer.pages.search import nowhere, search
 from trailboss.explorer.pages.timers import timer, timers
+from trailboss.explorer.pages.validators import validators
 
 SUBJECT: Final = "{subject}"
 PAGES: Final = (
@@ -23,6 +24,7 @@ PAGES: Final = (
     Page(links.PAYERS, payers, links.PAYERS, title="Payers"),
     Page(links.FEES, fees, links.FEES, title="Fees"),
     Page(links.MECHANISM, mechanism, links.MECHANISM),
+    Page(links.VALIDATORS, validators, links.VALIDATORS, title="Validators", is_of_network=True),
     Page(links.EVENTS, events, links.OVERVIEW),
     Page(links.MEMPOOL, mempool, links.OVERVIEW),
     Page(links.SEARCH, search, "", is_live=False),

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from trailboss.chain.history import JOINED_FIX
 from trailboss.explorer import cells, links, tables
 from trailboss.explorer import documents as parts
 from trailboss.explorer.cells import Words
@@ -36,18 +37,21 @@ def blocks(reading: Reading, query: Query, _subject: str) -> parts.Document:
     """Return the list of blocks: it goes by heights, so that a page of old blocks stays the same as new ones come."""
     height = reading.height
     top = min(query.number("top", height), height)
-    first, above = max(0, top + 1 - PAGE_ROWS), top + PAGE_ROWS
+    base = reading.view.blocks.base
+    first, above = max(base, top + 1 - PAGE_ROWS), top + PAGE_ROWS
     budget = reading.view.rules().timer_cycles_max()
     rows = tuple(tables.block_row(found, budget) for found in reversed(reading.view.blocks[first : top + 1]))
     pager = parts.Pager(
         f"blocks {first} to {top} of {height}",
         first=query.but(top="") if top < height else "",
         previous=query.but(top=above if above < height else "") if top < height else "",
-        following=query.but(top=first - 1) if first else "",
-        last=query.but(top=min(PAGE_ROWS - 1, height)) if first else "",
+        following=query.but(top=first - 1) if first > base else "",
+        last=query.but(top=min(base + PAGE_ROWS - 1, height)) if first > base else "",
     )
     filters = (parts.Filter("top", "From block down", query.text("top"), hint=str(height), numeric=True),)
     note = f"{counted(height + 1, 'block')} with genesis"
+    if base:
+        note = f"{counted(height + 1 - base, 'block')} from block {base} on, at which this node joined the network"
     table = parts.PageTable(
         "blocks", "Blocks", tables.BLOCK_COLUMNS, rows, pager=pager, filters=filters, note=note, scrolls=True
     )
@@ -83,6 +87,10 @@ def block(reading: Reading, query: Query, subject: str) -> parts.Document:
     if height > reading.height:
         what = f"There is no block {height} yet: the chain is at height {reading.height}"
         return missing_document(what, "It will be here when the chain reaches this height.")
+    base = reading.view.blocks.base
+    if height < base:
+        what = f"Block {height} is not here: this node joined the network at block {base} and has none below it"
+        return missing_document(what, f"{JOINED_FIX.capitalize()}.")
     found = reading.view.blocks[height]
     decision: tuple[parts.Section, ...] = ()
     if found.decisions is not None:
@@ -96,10 +104,13 @@ def block(reading: Reading, query: Query, subject: str) -> parts.Document:
         _events(reading, query, found),
     )
     shown = tuple(each for each in sections if not isinstance(each, parts.PageTable) or each.rows)
-    if len(shown) == 1:
+    if found.is_header_only:
+        joined = cells.text(f"This node joined the network at this block. To see what it holds, {JOINED_FIX}.")
+        shown += (parts.Notice("joined", "Only the header of this block is here", joined),)
+    elif len(shown) == 1:
         idle = cells.text("No transaction, no due timer and no event: only its height and its time have changed.")
         shown += (parts.Notice("idle", "Nothing happened in this block", idle),)
-    before = cells.link("← Previous", links.block(height - 1)) if height else ()
+    before = cells.link("← Previous", links.block(height - 1)) if height > base else ()
     after = cells.link("Next →", links.block(height + 1)) if height < reading.height else ()
     title = f"Block {height}"
     return parts.Document(title, title, shown, subject=(*cells.root(found.hash), *before, *after))

@@ -156,7 +156,9 @@ def _facts(reading: Reading, found: TimerDetails) -> parts.Facts:
         "Height": height if live is None or not live.is_watch else None,
         "Expires after": "never" if found.expires_at == U64_MAX else str(found.expires_at),
         "Gas limit": f"{found.gas_limit:,} cycles",
-        "Scheduled": cells.line(_cause(found.cause), " in block ", cells.block(found.cause.height)),
+        "Scheduled": None
+        if found.cause is None
+        else cells.line(_cause(found.cause), " in block ", cells.block(found.cause.height)),
         **({} if live is None else _live_facts(reading, live)),
         "Remembered": None if remembered is None else f"until block {remembered.collected_after} at least",
     }
@@ -205,9 +207,10 @@ def _payer(reading: Reading, found: TimerDetails) -> Iterator[parts.Section]:
 
 def _last_fires(reading: Reading, timer_id: Hash32, life: TimerLife) -> Iterator[tuple[int, ReceiptRecord]]:
     """Yield the fires in the last blocks in which something happened to it, each with its height, the latest first."""
-    heights = dict.fromkeys(step.block_height for step in reversed(life.steps))
+    blocks = reading.view.blocks
+    heights = dict.fromkeys(step.block_height for step in reversed(life.steps) if step.block_height >= blocks.base)
     for height in islice(heights, BLOCKS_SEARCHED):
-        yield from ((height, each) for each in reading.view.blocks[height].receipts if each.timer_id == timer_id)
+        yield from ((height, each) for each in blocks[height].receipts if each.timer_id == timer_id)
 
 
 def _life(reading: Reading, query: Query, life: TimerLife) -> parts.Steps:
@@ -265,8 +268,10 @@ def _line(reading: Reading, query: Query, timer_id: Hash32) -> Iterator[parts.Se
 
 def _line_row(item: IndexedTimer, place: int, timer_id: Hash32, reading: Reading) -> parts.Row:
     cause = item.cause
-    by: Words = "a message"
-    if cause.origin is Origin.TIMER and cause.timer_id is not None:
+    by: Words = "a message" if cause is not None else f"a block up to {reading.view.blocks.base}"
+    if cause is None:
+        pass
+    elif cause.origin is Origin.TIMER and cause.timer_id is not None:
         by = cells.timer(cause.timer_id)
     elif cause.transaction is not None:
         by = cells.line("transaction ", cells.transaction(cause.transaction))

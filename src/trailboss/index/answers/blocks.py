@@ -1,6 +1,5 @@
 """Blocks as people look at them: headers, summaries, and what a block holds, a page at a time."""
 
-from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -51,6 +50,7 @@ class BlockSummary(Struct, frozen=True, kw_only=True):
     transactions: int  # how many it holds
     receipts: int  # how many it holds: of transactions, fires and messages
     events: int  # how many it holds: in receipts, and its own
+    is_header_only: bool  # whether this node joined the network at it, and does not know what it holds
 
 
 class TransactionSummary(Struct, frozen=True, kw_only=True):
@@ -81,6 +81,7 @@ class BlockView(Struct, frozen=True, kw_only=True):
     receipt_count: int  # receipts in all
     event_count: int  # events of its own in all
     has_decision_record: bool  # whether it chose among due timers; ``/lane`` shows how
+    is_header_only: bool  # whether this node joined the network at it, and does not know what it holds
 
 
 def header_view(block: Block) -> HeaderView:
@@ -92,9 +93,13 @@ def header_view(block: Block) -> HeaderView:
 
 def block_summary(block: Block) -> BlockSummary:
     """Return a block as a list shows it."""
-    counts = {"transactions": len(block.transactions), "receipts": len(block.receipts)}
-    events = sum(1 for _ in block_events(block))
-    return extended(BlockSummary, block.header, hash=block.hash, events=events, **counts, **_figures(block.header))
+    figures: dict[str, Any] = {
+        "transactions": len(block.transactions),
+        "receipts": len(block.receipts),
+        "events": sum(1 for _ in block_events(block)),
+        "is_header_only": block.is_header_only,
+    }
+    return extended(BlockSummary, block.header, hash=block.hash, **figures, **_figures(block.header))
 
 
 def _figures(header: Header) -> dict[str, Any]:
@@ -120,6 +125,7 @@ def block_view(block: Block, offset: int, limit: int) -> BlockView:
         receipt_count=len(block.receipts),
         event_count=len(block.events),
         has_decision_record=block.decisions is not None,
+        is_header_only=block.is_header_only,
     )
 
 
@@ -127,8 +133,7 @@ def recent_summaries(chain: ChainReader, offset: int, limit: int) -> list[BlockS
     """Return blocks, the latest first. Complexity: O(limit), after the way to the lowest."""
     last = chain.height - offset
     first = max(last - limit + 1, 0)
-    found = [block_summary(block) for block in islice(chain.blocks.since(first), max(last - first + 1, 0))]
-    return found[::-1]
+    return [block_summary(block) for block in reversed(chain.blocks[first : max(last + 1, 0)])]
 
 
 def transaction_summaries(block: Block, offset: int, limit: int) -> list[TransactionSummary]:

@@ -46,7 +46,7 @@ class TimerDetails(Struct, frozen=True, kw_only=True):
     height: int  # at which it is, or was, due
     gas_limit: int  # cycles the fire may use; of an ended one, as it was scheduled
     expires_at: int  # last height at which it may fire; likewise
-    cause: Cause  # what scheduled it
+    cause: Cause | None  # what scheduled it; None if this node joined the network at that block or above it
     generation: int  # how many fires lie between it and the transaction or message at the beginning of its line
     ended_at: int | None  # height of the block in which it ended; None while it lives
     reverted: bool  # whether it ended with a fire that reverted

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from trailboss.metering import call_prices, gauge
 from trailboss.metering import meter as meters
+from trailboss.metering.call_prices import LIGHT_ALWAYS, PRICED_RECEIVERS
 from trailboss.metering.names import UNCHECKED
 from trailboss.metering.sizes import SHORT
 from trailboss.metering.syntax import PREFIX
@@ -21,6 +22,7 @@ _CEILING, _DEEPEST, _DEPTH = 8, 16, 24  # offsets of the numbers
 _glue: Final[Any] = builtins  # the builder puts its functions there
 _DEAD: Final = -1
 _ITEMS: Final = 16  # of a value with which image/glue.wat calls a type
+_DIGITS: Final = 5  # more than an integer has that image/glue.wat takes for small
 _NUMBERS: Final = {name: number for number, (name, _) in enumerate(FUNCTIONS)}
 
 
@@ -118,12 +120,22 @@ class GuestCalls(call_prices.Calls):
 
     def __init__(self, prices: Any, gauge: Any) -> None:
         super().__init__(prices, gauge)
-        if prices.items_free < _ITEMS or prices.characters_copied < 2 * SHORT:
+        free = (prices.items_free, prices.characters_copied // 2, prices.characters_free, prices.digits)
+        if any(map(int.__lt__, free, (_ITEMS, SHORT, SHORT, _DIGITS))):
             raise InvariantError("image/glue.wat takes larger operands for free than the prices do")
 
     def _called(self, function: Any, price: Any, single: Any = None, light: tuple[type, ...] = (str, bytes)) -> Any:
         call = super()._called(function, price, single, light)
-        return call if single is None else _bound("called", (call, single, list in light or None))
+        if single is None:
+            return call
+        characters = SHORT if price in (self._of_bytes, self._of_number) else _ITEMS
+        takes = (list in light or None, characters, price == self._of_number or None)
+        return _bound("called", (call, single, *takes))
+
+    def visit(self, value: Any, price: int, per_cycle: int) -> int:
+        """Pay for a walk through a value; see `trailboss.metering.sizes.Sizes.visit`."""
+        row: int = _glue.glue_row(value)
+        return row * price if row else super().visit(value, price, per_cycle)
 
     def glue_instruments(self, names: Mapping[str, object]) -> dict[str, object]:
         """Return the instruments that are functions of the WebAssembly code, by their names in programs.
@@ -131,12 +143,15 @@ class GuestCalls(call_prices.Calls):
         Each falls back on the one of ``names``. The operators in place, and those that may answer with a set, differ
         from the plain ones for other operands alone.
         """
+        bound = [getattr(each, name, None) for each in ("", b"") for name in sorted(LIGHT_ALWAYS)]
+        light = {_glue.glue_defined(each): True for each in bound if each is not None}
+        more = {"callee": (self._callees,), "method_any": (light, PRICED_RECEIVERS)}
         made: dict[str, object] = {}
         for name in INSTRUMENTS:
             for form in (name, f"i{name}", name + UNCHECKED, f"i{name}{UNCHECKED}"):
                 found = names.get(PREFIX + form)
                 if found is not None:
-                    made[PREFIX + form] = _bound(name, (found, self._callees) if name == "callee" else found)
+                    made[PREFIX + form] = _bound(name, (found, *more[name]) if name in more else found)
         return made
 
 

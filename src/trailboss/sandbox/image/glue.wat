@@ -26,6 +26,7 @@
  (import "GOT.mem" "PyTuple_Type" (global $tuple (mut i32)))
  (import "GOT.mem" "PyFunction_Type" (global $function (mut i32)))
  (import "GOT.mem" "PyMethod_Type" (global $bound_method (mut i32)))
+ (import "GOT.mem" "PyCFunction_Type" (global $builtin (mut i32)))
  (import "GOT.mem" "PyType_Type" (global $class (mut i32)))
  (import "GOT.mem" "PySet_Type" (global $set (mut i32)))
  (import "GOT.mem" "PyFrozenSet_Type" (global $frozen_set (mut i32)))
@@ -60,6 +61,7 @@
  (import "env" "PyTuple_GetItem" (func $part (param i32 i32) (result i32)))
  (import "env" "PyBool_FromLong" (func $truth (param i32) (result i32)))
  (import "env" "Py_IncRef" (func $keep (param i32)))
+ (import "env" "Py_DecRef" (func $drop (param i32)))
  (import "env" "malloc" (func $malloc (param i32) (result i32)))
  (import "env" "free" (func $free (param i32)))
  ;; The second argument is the request's size. If it is -1, the last answer is copied to the first.
@@ -100,17 +102,27 @@
    (drop (call $call_none (i32.load offset=32 (local.get $meter))))
    (return (i32.const 1))))
   (i32.const 0))
+ ;; A positive number of one digit is counted in place, for each call of a function takes time, as long as the count
+ ;; neither passes the ceiling nor runs over; $spend counts all else.
  (func $charge (param $self i32) (param $cycles i32) (result i32)  ;; 1
+  (local $meter i32) (local $used i64) (local $sum i64)
+  (if (i32.eq (i32.load offset=8 (local.get $cycles)) (i32.const 8)) (then
+   (local.set $meter (i32.add (global.get $base) (i32.const 131200)))
+   (local.set $used (i64.load (local.get $meter)))
+   (local.set $sum (i64.add (local.get $used) (i64.load32_u offset=12 (local.get $cycles))))
+   (if (i32.and (i64.le_s (local.get $sum) (i64.load offset=8 (local.get $meter)))
+    (i64.gt_s (local.get $sum) (local.get $used))) (then
+    (i64.store (local.get $meter) (local.get $sum))
+    (return (global.get $none))))))
   (if (call $spend (local.get $cycles)) (then (return (i32.const 0))))
   (global.get $none))
  (func $turn (param $self i32) (param $arguments i32) (param $count i32) (result i32)  ;; 2
   (i64.store offset=24 (call $meter)
-   (i64.add (i64.const 1) (call $integer (i32.load offset=4 (local.get $arguments)))))
-  (if (call $spend (i32.load (local.get $arguments))) (then (return (i32.const 0))))
-  (global.get $none))
+   (i64.add (i64.const 1) (call $amount (i32.load offset=4 (local.get $arguments)))))
+  (call $charge (i32.const 0) (i32.load (local.get $arguments))))
  (func $enter (param $self i32) (param $cycles i32) (result i32)  ;; 3
   (local $meter i32) (local $here i64)
-  (if (call $spend (local.get $cycles)) (then (return (i32.const 0))))
+  (if (i32.eqz (call $charge (i32.const 0) (local.get $cycles))) (then (return (i32.const 0))))
   (local.set $meter (call $meter))
   (local.set $here (i64.load offset=24 (local.get $meter)))
   (if (i64.ge_s (local.get $here) (i64.load offset=16 (local.get $meter))) (then
@@ -119,10 +131,10 @@
   (i64.store offset=24 (local.get $meter) (i64.add (local.get $here) (i64.const 1)))
   (call $new_integer (local.get $here)))
  (func $leave (param $self i32) (param $here i32) (result i32)  ;; 4
-  (i64.store offset=24 (call $meter) (call $integer (local.get $here)))
+  (i64.store offset=24 (call $meter) (call $amount (local.get $here)))
   (global.get $none))
  (func $result (param $self i32) (param $arguments i32) (param $count i32) (result i32)  ;; 5
-  (i64.store offset=24 (call $meter) (call $integer (i32.load (local.get $arguments))))
+  (i64.store offset=24 (call $meter) (call $amount (i32.load (local.get $arguments))))
   (call $keep (i32.load offset=4 (local.get $arguments)))
   (i32.load offset=4 (local.get $arguments)))
  ;; 6, 7: read and write a number of the meter, by its offset; 8: set the two functions that end a frame.
@@ -143,7 +155,24 @@
   (call $new_method (call $definition (i32.wrap_i64 (call $integer (i32.load (local.get $arguments)))))
    (i32.load offset=4 (local.get $arguments)) (i32.const 0) (i32.const 0)))
 
- ;; 10 and up: the instruments of trailboss.metering.operators, for operands whose size has no price: integers of up to
+ ;; 10: how many items a tuple has, if it is short and holds small values alone; else 0.
+ (func $row (param $self i32) (param $value i32) (result i32)
+  (local $count i32) (local $place i32)
+  (if (i32.ne (call $type (local.get $value)) (global.get $tuple)) (then (return (call $new_integer (i64.const 0)))))
+  (local.set $count (i32.load offset=8 (local.get $value)))
+  (if (i32.gt_u (local.get $count) (i32.const 16)) (then (return (call $new_integer (i64.const 0)))))
+  (loop $next
+   (if (i32.lt_u (local.get $place) (local.get $count)) (then
+    (if (i32.eqz (call $is_small (call $part (local.get $value) (local.get $place)))) (then
+     (return (call $new_integer (i64.const 0)))))
+    (local.set $place (i32.add (local.get $place) (i32.const 1)))
+    (br $next))))
+  (call $new_integer (i64.extend_i32_u (local.get $count))))
+ ;; 11: where the definition of a built-in function lies.
+ (func $defined (param $self i32) (param $builtin i32) (result i32)
+  (call $new_integer (i64.load32_u offset=8 (local.get $builtin))))
+
+ ;; 12 and up: the instruments of trailboss.metering.operators, for operands whose size has no price: integers of up to
  ;; four digits of 30 bits, text and bytes of up to 64 characters. $self is the Python function that serves all others.
  ;; The length of text, bytes, lists, tuples and dicts, and an integer's count of digits above 3 bits, are at offset 8.
  (func $type (param $value i32) (result i32) (i32.load offset=4 (local.get $value)))
@@ -238,32 +267,62 @@
  (func $callee (param $self i32) (param $called i32) (result i32)
   (local $found i32) (local $kind i32)
   (local.set $kind (call $type (local.get $called)))
-  (if (i32.or (i32.eq (local.get $kind) (global.get $function)) (i32.eq (local.get $kind) (global.get $bound_method)))
-   (then (return (call $same (local.get $called)))))
+  (if (i32.or (i32.or (i32.eq (local.get $kind) (global.get $function)) (i32.eq (local.get $kind) (global.get $builtin)))
+   (i32.eq (local.get $kind) (global.get $bound_method))) (then (return (call $same (local.get $called)))))
   (if (i32.eq (local.get $kind) (global.get $class)) (then
    (local.set $found (call $find (call $part (local.get $self) (i32.const 1)) (local.get $called)))
    (if (local.get $found) (then (return (call $same (local.get $found)))))
    (if (call $error) (then (return (i32.const 0))))))
   (call $call_one (call $part (local.get $self) (i32.const 0)) (local.get $called)))
- ;; A type that is called with nothing, or with one value of up to 16 items: text or bytes, and where the third of $self
- ;; is not None a list, tuple or dict. The first two are the priced form, and the type.
+ ;; A method that the SDK's own code is about to call. $self is the Python function; the definitions of the methods of
+ ;; text and bytes that are free for up to 64 characters; and the types of which methods have a price.
+ (func $method_any (param $self i32) (param $found i32) (result i32)
+  (local $receiver i32) (local $kind i32) (local $place i32) (local $number i32)
+  (if (i32.ne (call $type (local.get $found)) (global.get $builtin)) (then (return (call $same (local.get $found)))))
+  (local.set $receiver (i32.load offset=12 (local.get $found)))
+  (block $priced
+   (br_if $priced (i32.eqz (local.get $receiver)))
+   (if (call $is_text (local.get $receiver)) (then
+    (br_if $priced (i32.gt_u (i32.load offset=8 (local.get $receiver)) (i32.const 64)))
+    (local.set $number (call $defined (i32.const 0) (local.get $found)))
+    (local.set $place (call $find (call $part (local.get $self) (i32.const 1)) (local.get $number)))
+    (call $drop (local.get $number))
+    (br_if $priced (i32.eqz (local.get $place)))
+    (return (call $same (local.get $found)))))
+   (local.set $kind (call $type (local.get $receiver)))
+   (local.set $number (call $part (local.get $self) (i32.const 2)))
+   (loop $next
+    (br_if $priced (i32.eq (local.get $kind) (call $part (local.get $number) (local.get $place))))
+    (local.set $place (i32.add (local.get $place) (i32.const 1)))
+    (br_if $next (i32.lt_u (local.get $place) (i32.load offset=8 (local.get $number)))))
+   (return (call $same (local.get $found))))
+  (call $call_one (call $part (local.get $self) (i32.const 0)) (local.get $found)))
+ ;; A type that is called with nothing, or with one small value: text or bytes of up to as many characters as the fourth
+ ;; of $self says; where the third is not None a list, tuple or dict of up to 16 items; where the fifth is not None an
+ ;; integer. The first two are the priced form, and the type.
  (func $called (param $self i32) (param $arguments i32) (param $count i32) (param $names i32) (result i32)
-  (local $value i32) (local $kind i32)
+  (local $value i32) (local $kind i32) (local $most i32)
   (if (i32.eqz (i32.or (local.get $count) (local.get $names))) (then
    (return (call $call_none (call $part (local.get $self) (i32.const 1))))))
   (if (i32.and (i32.eq (local.get $count) (i32.const 1)) (i32.eqz (local.get $names))) (then
    (local.set $value (i32.load (local.get $arguments)))
    (local.set $kind (call $type (local.get $value)))
-   (if (i32.or (call $is_text (local.get $value))
-    (i32.and (i32.ne (call $part (local.get $self) (i32.const 2)) (global.get $none))
+   (if (call $is_text (local.get $value)) (then
+    (local.set $most (i32.wrap_i64 (call $amount (call $part (local.get $self) (i32.const 3))))))
+   (else (if (i32.and (i32.ne (call $part (local.get $self) (i32.const 2)) (global.get $none))
      (i32.or (i32.eq (local.get $kind) (global.get $dict))
-      (i32.or (i32.eq (local.get $kind) (global.get $list)) (i32.eq (local.get $kind) (global.get $tuple)))))) (then
-    (if (i32.le_u (i32.load offset=8 (local.get $value)) (i32.const 16)) (then
-     (return (call $call_one (call $part (local.get $self) (i32.const 1)) (local.get $value)))))))))
+      (i32.or (i32.eq (local.get $kind) (global.get $list)) (i32.eq (local.get $kind) (global.get $tuple))))) (then
+    (local.set $most (i32.const 16)))
+   (else (if (i32.and (i32.ne (call $part (local.get $self) (i32.const 4)) (global.get $none))
+     (call $is_number (local.get $value))) (then
+    (local.set $most (i32.const 40))))))))
+   (if (i32.and (i32.ne (local.get $most) (i32.const 0))
+    (i32.le_u (i32.load offset=8 (local.get $value)) (local.get $most))) (then
+    (return (call $call_one (call $part (local.get $self) (i32.const 1)) (local.get $value)))))))
   (call $call (call $part (local.get $self) (i32.const 0)) (local.get $arguments) (local.get $count) (local.get $names)))
- (elem (global.get $table) $ask $charge $turn $enter $leave $result $read $write $ends $bind
+ (elem (global.get $table) $ask $charge $turn $enter $leave $result $read $write $ends $bind $row $defined
   $add $sub $mul $floordiv $truediv $mod $rshift $lshift $and $or $xor $lt $le $eq $ne $gt $ge $contains $lacks $item
-  $operand $key $key $callee $called)
+  $operand $key $key $callee $called $method_any)
 
  ;; For the builder: this library's base, a built-in function by its number, the function that answers requests.
  (func (export "glue_base") (result i32) (global.get $base))

@@ -128,10 +128,17 @@ def _make(path: Path, genesis: bytes, *, durable: bool, map_size: int) -> None:
         unfinished.unlink(missing_ok=True)
     with closing(Tables(unfinished, map_size=map_size, durable=durable, create=True)) as tables:
         marker = initialize(tables, genesis)
+    complete(path, marker, durable=durable)
+
+
+def complete(path: Path, marker: Marker, *, durable: bool) -> None:
+    """Make the unfinished tables of a directory, which are closed, its chain."""
+    unfinished = path.joinpath(files.UNFINISHED_NAME)
     with closing(HeadFile(path.joinpath(files.HEAD_NAME))) as head:
         head.reset(_head(marker))
         if durable:
             head.make_durable()
+            files.make_durable(unfinished)
     with files.explained(path):
         unfinished.rename(path.joinpath(files.TABLES_NAME))
     if durable:

@@ -243,10 +243,10 @@ def is_clean(directory: Path) -> bool:
         return bool(tables.stat().st_size == size and _digest(tables) == digest)
 
 
-def make_durable(directory: Path) -> None:
-    """Flush the names in a directory to disk."""
-    with explained(directory):
-        file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def make_durable(path: Path) -> None:
+    """Flush a file, or the names in a directory, to disk."""
+    with explained(path):
+        file = os.open(path, os.O_RDONLY)
         try:
             os.fsync(file)
         finally:

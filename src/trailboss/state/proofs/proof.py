@@ -18,6 +18,7 @@ from typing import Any, Final, Self, get_args
 import msgspec
 
 from trailboss.codec.canonical import pack
+from trailboss.codec.documents import to_document, to_positions
 from trailboss.codec.exact import without_texts
 from trailboss.primitives.errors import ProofError, Rejection
 from trailboss.primitives.octets import Hash32
@@ -81,13 +82,13 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     def to_json(self) -> dict[str, Any]:
         """Return the proof as a JSON object: fields by name, records with their ``kind``, bytes as ``0x`` text."""
-        return _document(self)
+        return to_document(self)
 
     @classmethod
     def from_json(cls, document: object) -> Self:
         """Read a proof from a JSON object, unverified. `ProofError` if it is no proof as `to_json` writes it."""
         try:
-            proof = msgspec.convert(_positional(document, cls), type=cls, builtin_types=(bytes,))
+            proof = msgspec.convert(to_positions(document, cls, _KINDS), type=cls, builtin_types=(bytes,))
             # An integer of more than 64 bits has no encoding.
             proof.to_bytes()
         except (ValueError, OverflowError, RecursionError, Rejection) as error:
@@ -118,47 +119,3 @@ def _check_values(entries: Sequence[LeafEntry], values: Sequence[bytes]) -> None
     for (key, value_digest), value in zip(entries, values, strict=True):
         if sha256(value).digest() != value_digest:
             raise ProofError(f"the value under the key {key.hex()} is not the one that the tree commits to")
-
-
-_KIND: Final = "kind"
-_HEX: Final = "0x"
-
-
-def _document(record: msgspec.Struct) -> dict[str, Any]:
-    """Return a record as a JSON object; a tagged one names its tag as its ``kind``."""
-    tag = type(record).__struct_config__.tag
-    kind = {} if tag is None else {_KIND: tag}
-    return kind | {name: _show(getattr(record, name)) for name in record.__struct_fields__}
-
-
-def _show(value: object) -> Any:
-    if isinstance(value, bytes):
-        return _HEX + value.hex()
-    if isinstance(value, tuple):
-        return [_show(each) for each in value]
-    return _document(value) if isinstance(value, msgspec.Struct) else value
-
-
-def _read(value: object) -> Any:
-    if isinstance(value, str):
-        if not value.startswith(_HEX):
-            raise ValueError(f"{value!r:.80} does not begin with {_HEX}")
-        return bytes.fromhex(value.removeprefix(_HEX))
-    if isinstance(value, list):
-        return [_read(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    kind = value.get(_KIND)
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ValueError(f"unknown kind {kind!r:.80}")
-    return [kind, *_positional(value, _KINDS[kind])]
-
-
-def _positional(members: object, record: type[msgspec.Struct]) -> list[Any]:
-    """Return the positional form of a JSON object as ``json.loads`` returns it, for ``msgspec.convert`` to check."""
-    if not isinstance(members, dict):
-        raise ValueError("expected an object")
-    for name in record.__struct_fields__:
-        if name not in members:
-            raise ValueError(f"the field {name} is missing")
-    return [_read(members[name]) for name in record.__struct_fields__]

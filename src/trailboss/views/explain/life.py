@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain as chained
-from itertools import dropwhile, islice, takewhile
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from trailboss.chain.history import JOINED_FIX
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.fees import Prices, max_cost
@@ -184,19 +185,20 @@ def explain_timer(
     promises nothing of that.
 
     Raises:
-        Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
+        Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it, or one did that the chain does not have.
     """
     timer = chain.timer(timer_id)
     history = _TimerHistory(timer_id)
-    first = 0 if timer is None else timer.schedule_block
+    first, base = 0 if timer is None else timer.schedule_block, chain.blocks.base
+    if timer is not None and base and first <= base:
+        history.begin_with(timer, base)
     for block in chain.blocks.eventful(first) if blocks is None else _blocks_of(chain, timer_id, blocks, first):
         history.follow(block)
-    if not history.steps:
-        raise Rejection(
-            RejectionReason.NOT_FOUND,
-            f"no block of this chain scheduled timer 0x{timer_id.hex()}",
-            timer_id=timer_id.hex(),
-        )
+    if not history.owner:
+        what = f"no block of this chain scheduled timer 0x{timer_id.hex()}"
+        if base:
+            what = f"no block above {base}, where this node joined the network, scheduled timer 0x{timer_id.hex()}"
+        raise Rejection(RejectionReason.NOT_FOUND, what, JOINED_FIX if base else "", timer_id=timer_id.hex())
     last = chain.height if history.state == LIVE else history.ended_at - 1
     if blocks is None or timer is not None:
         # All blocks that count have been followed.
@@ -231,7 +233,7 @@ def find_waiting(chain: ChainReader, timer: WaitingTimer, last: int) -> Waiting:
     if not heights or views.wait_reader is None:
         return Waiting(0, ())
     first, read = max(heights.start, last - BLOCKS_MAX + 1), views.wait_reader(rules, timer)
-    blocks = islice(chain.blocks.since(first), last - first + 1)
+    blocks = chain.blocks[first : last + 1]
     waits = (
         quiet_wait(rules, views.cycles_per_fire(rules), block.height)
         if block.decisions is None
@@ -255,7 +257,7 @@ def find_bids(chain: ChainReader, timer: WaitingTimer, last: int) -> tuple[Asked
     first = max(timer.height, last - BLOCKS_MAX + 1)
     if not views_for(chain).asks_agents or first > last:
         return ()
-    blocks = islice(chain.blocks.since(first), last - first + 1)
+    blocks = chain.blocks[first : last + 1]
     return tuple(filter(None, (bid_in(block, timer.timer_id) for block in blocks)))
 
 
@@ -263,6 +265,7 @@ def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], firs
     """Yield the blocks that hold a timer's events, and the one that activates the lane if it comes later."""
     # Before the activation, that height is 0 or above the head.
     wanted = sorted({*heights, chain.rules().params.lane.activation_height})
+    first = max(first, chain.blocks.base)
     blocks = (chain.blocks[height] for height in wanted if first <= height <= chain.height)
     return dropwhile(lambda block: all(record.timer_id != timer_id for record in block_events(block)), blocks)
 
@@ -293,6 +296,28 @@ class _TimerHistory:
         self._scheduled = 0
         self._fell_back_at: int | None = None
         self._expiries: list[tuple[int, int]] = []
+
+    def begin_with(self, timer: Timer, base: int) -> None:
+        """Take in a live timer that a block up to the chain's first one scheduled: its record has what the event had.
+
+        Decision: D-105
+        """
+        facts: dict[str, int | str | bytes] = {
+            "height": timer.height,
+            "handler": timer.handler,
+            "fee_payer": timer.fee_payer,
+            "gas_limit": timer.gas_limit,
+            "expires_at": timer.expires_at,
+        }
+        frozen = timer.frozen_fees() if timer.terms is None else None
+        if frozen is not None:
+            facts["max_fee_per_cycle"], facts["max_priority_fee_per_cycle"] = frozen
+        height, owner = timer.schedule_block, Address(timer.actor)
+        event = Event(names.TIMER_SCHEDULED, owner, facts, b"", height, Hash32(timer.timer_id))
+        story = f"was scheduled; this node joined the network at block {base} and does not have the block's events"
+        self.steps.append(LifeStep(height, event, story))
+        self.height, self.owner = timer.height, timer.actor
+        self._expiries.append((height, timer.expires_at))
 
     def follow(self, block: Block) -> None:
         """Take in the events of the next block that holds something."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,15 @@ from hypothesis import strategies as st
 
 from tests.event_loop import on_loop
 from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Believer, Broadcasts, read_told, truth_of
+from tests.unit.chain.joining import filled_chain, offer_of
 from trailboss.api import sse, stream
 from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.sse import Position, StreamFilter
 from trailboss.api.stream import Streams
+from trailboss.index import Index
+from trailboss.node.feed import Feed
+from trailboss.node.metrics import Metrics
+from trailboss.testing import LocalChain
 
 
 class Client:
@@ -131,6 +137,27 @@ async def test_reader_is_told_all_anew_when_nobody_remembers_his_block(world: Br
         await until(lambda: "id: 4.0" in client.text)
         told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
         assert told == [("reorg", 0), ("block", 1), ("block", 2), ("block", 3), ("block", 4)]
+
+
+@on_loop
+async def test_reader_is_told_what_there_is_when_the_node_lacks_his_blocks(tmp_path: Path) -> None:
+    """A node that joined at block 15 begins there, whether the reader knows an earlier block or wants all."""
+    local, _ = filled_chain()
+    with local:
+        offer_of(local.chain).restore(tmp_path / "chain").close()
+        known = f"3.0.{local.chain.blocks[3].hash[:8].hex()}"
+    with LocalChain(preset="minimal", data_dir=tmp_path / "chain") as joined:
+        joined.mine(2)
+        index = Index.open(None, joined.chain)
+        streams = Streams(Feed(joined.chain.publish()), index, Metrics())
+        for place, expected in (
+            (Position.after_mark(known), [("reorg", 15), ("block", 16), ("block", 17)]),
+            (Position(0, 0, None), [("block", 15), ("block", 16), ("block", 17)]),
+        ):
+            async with reading(streams, StreamFilter(blocks=True, events=False), place) as (client, _):
+                await until(lambda client=client: "id: 17." in client.text)
+                assert [(each.kind, each.data["height"]) for each in read_told(client.text)] == expected
+        index.close()
 
 
 def script(patch: pytest.MonkeyPatch, **acts: Callable[[], object]) -> None:

@@ -18,7 +18,6 @@ from trailboss.network.sync import SnapshotOffer
 
 FLUSH = "flush"
 TURNS = 5
-SNAPSHOT_BLOCKS = 1_000
 
 
 def to_request(kind: str, **fields: Any) -> Any:
@@ -119,7 +118,8 @@ async def served(
 
     failures: list[BaseException] = []
     chain = asyncio.Lock()
-    server = AbciServer(ChainAnswers(application(member), SnapshotOffer(SNAPSHOT_BLOCKS)), on_chain, failures.append)
+    answers = ChainAnswers(application(member), SnapshotOffer(1_000))
+    server = AbciServer(answers, on_chain, failures.append)
     # A path of pytest's own may be longer than a socket's may be.
     with tempfile.TemporaryDirectory(prefix="abci-") as folder:
         path = Path(folder, "socket")

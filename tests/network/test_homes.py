@@ -251,6 +251,9 @@ def test_validator_without_its_last_vote_does_not_start(home: Home) -> None:
             with pytest.raises(NetworkHaltError) as refused:
                 check_votes(home, chain)
             assert refused.value.halt is Halt.VALIDATOR_STATE_LOST
+            if content is None:
+                with pytest.raises(NetworkHaltError, match="is missing"):
+                    check_votes(home, None)
             home.vote_file.touch()
         full = add_node([home])
         full.vote_file.unlink()
@@ -295,3 +298,11 @@ def test_engine_is_found_by_name_then_in_the_project_then_on_the_path(
         ConfigurationError, match=r"no consensus engine.*none, which TRAILBOSS_ENGINE names.*make engine"
     ):
         find_engine()
+
+
+def test_each_halt_has_a_row_in_the_guide() -> None:
+    """Its name, what has happened, and the next step; and no row is about a name that there is not."""
+    guide = Path(__file__).parents[2].joinpath("docs/how-to/run-a-network.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in guide.splitlines() if line.startswith("| `")]
+    assert [row[1].strip(" `") for row in rows] == [halt.slug for halt in Halt]
+    assert all(cell.strip() for row in rows for cell in row[1:4])

@@ -1,20 +1,26 @@
 """Four validators with the real engine: what they agree on while their parts are killed, stopped and cut off."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import IO, Final
 
 import pytest
+from msgspec.structs import replace
 
 from tests.faults.node_crash import BEACON, Sender
 from tests.faults.node_process import NodeProcess
-from tests.network.testnets import Islands, Testnet, engine_lack
+from tests.network.testnets import Islands, Testnet, engine_lack, verify
 from trailboss.chain.development import account_name, development_account
 from trailboss.crypto.digest import keccak256
 from trailboss.model.transactions import DeployActor, ExecuteActor, FundActor, Transfer, derive_actor_address
+from trailboss.network.halts import Halt
+from trailboss.network.testnet import add_node
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(engine_lack()), reason=engine_lack())]
@@ -205,3 +211,49 @@ def three_and_one(net: Testnet, load: Load, islands: Islands) -> None:
     islands.heal()
     net.wait_height(max(net.heights((0, 1, 2))) + 2)
     net.wait_included()
+
+
+def test_supervised_network(directory: Path) -> None:
+    """The program itself: started, one node killed and back, one added by blocks, one halted by its name, all ended."""
+    net = Testnet.create(directory, validators=4)
+    program = [sys.executable, "-m", "trailboss", "testnet"]
+    with (directory / "notes").open("wb") as notes:
+        started = subprocess.Popen([*program, "start", str(directory), "--json"], stdout=subprocess.PIPE, stderr=notes)
+    said = directory / "notes"
+    try:
+        assert started.stdout is not None
+        document = json.loads(read_document(started.stdout))
+        assert document["agree"]
+        processes = [node["process_id"] for node in document["nodes"]]
+        os.kill(processes[1], signal.SIGKILL)
+        net.wait("note of a death", lambda: "node1 has died, and is started again" in said.read_text())
+        added = add_node(net.homes)
+        net.homes.append(added)
+        net.wait("node that follows", lambda: net.height(4) >= SHORT)
+        net.wait("node that is back", lambda: net.height(1) >= max(net.heights((0, 2, 3))) - 1)
+        home = net.homes[3]
+        replace(home, genesis=replace(home.genesis, chain_id=2)).write()
+        os.kill(processes[3], signal.SIGKILL)
+        net.wait("note of a halt", lambda: "node3 has halted, and is not started again" in said.read_text())
+        assert Halt.OTHER_GENESIS.slug in said.read_text()
+        status = subprocess.run([*program, "status", str(directory), "--json"], capture_output=True, check=False)
+        found = json.loads(status.stdout)
+        assert (status.returncode, found["agree"]) == (0, True)
+        assert [node["height"] is not None for node in found["nodes"]] == [True, True, True, False, True]
+        ended = subprocess.run([*program, "stop", str(directory), "--json"], capture_output=True, check=True)
+        assert json.loads(ended.stdout) == {"supervisor": started.pid, "nodes": []}
+        assert started.wait() == 0
+    finally:
+        started.kill()
+        started.wait()
+        net.close()
+    assert verify(net.homes, net.accepted).height >= SHORT
+
+
+def read_document(output: IO[bytes]) -> str:
+    """Return the one JSON document that a program prints while it goes on."""
+    text = ""
+    while not text.endswith("\n}\n"):
+        text += output.readline().decode()
+    output.close()
+    return text

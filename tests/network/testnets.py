@@ -218,15 +218,23 @@ class Testnet:
         """Wait until nodes, all that run by default, have blocks with all that has been accepted."""
 
         def is_included() -> bool:
-            chosen = numbers or sorted(self.nodes)
-            for number, name in [(number, name) for name in reversed(self.accepted) for number in chosen]:
+            missing.clear()
+            for number, name in [(number, name) for name in self.accepted for number in numbers or sorted(self.nodes)]:
                 if (number, name) not in self._included:
                     if self.ask(number, f"/transaction/{name}/receipt") is None:
+                        missing.append((number, name))
                         return False
                     self._included.add((number, name))
             return True
 
-        self.wait(f"block for each of {len(self.accepted)} accepted transactions", is_included, seconds)
+        missing: list[tuple[int, str]] = []
+        try:
+            self.wait(f"block for each of {len(self.accepted)} accepted transactions", is_included, seconds)
+        except AssertionError as error:
+            ((number, name),) = missing
+            held = {each: self._get(f"{self.homes[each].api_url}/mempool/transaction/{name}") for each in self.nodes}
+            waiting = {each: self.ask(each, "/health") for each in self.nodes}
+            raise AssertionError(f"node{number} lacks {name}; held: {held}; {waiting}\n{error}") from None
 
     # The end
 

@@ -128,7 +128,8 @@ def network_document(
 
 
 def _state_words(node: SupervisedNode) -> str:
-    return f"halted: {node.reason}" if node.state is NodeState.HALTED else node.state.value
+    """Return a node's state; of one that has halted also the name of the reason, with which the reason begins."""
+    return f"halted: {node.reason.partition(':')[0]}" if node.state is NodeState.HALTED else node.state.value
 
 
 def _table(

@@ -18,6 +18,7 @@ from trailboss.cli.keys import find_key, read_key
 from trailboss.crypto.signatures import address_of
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.timer_list import unknown_words
 
 if TYPE_CHECKING:
     from trailboss.cli.remote.chain import RemoteChain
@@ -158,7 +159,7 @@ def resolve_timer(chain: OpenChain, text: str) -> Hash32:
     found = chain.match_timers(match[1].lower())
     if not found:
         rest = "" if len(match[1]) == 2 * Hash32.WIDTH else "…"
-        raise NotFound(f"the chain never had a timer {text}{rest}", "look for it with `trailboss timers --state all`")
+        raise NotFound(unknown_words(chain, f"{text}{rest}"), "look for it with `trailboss timers --state all`")
     return _only("timers", text, found)
 
 

@@ -105,13 +105,15 @@ class TimerRow(Struct):
         return (self.at, *first, self.height, *second, *lineage, *third, self.ended, self.ending, self.reverted)
 
 
-def earlier_row(timer: Timer, lookups: Lookups, height: int) -> Row:
-    """Return the row of a live timer that a block below a height scheduled, and that is not here.
+def earlier_row(timer: Timer, lookups: Lookups) -> Row:
+    """Return the row of a live timer of which the block that scheduled it is not here.
 
     Its sequence, which is less than any place in a block that is here, stands for the place of that event.
     """
     caps = timer.frozen_fees() if timer.terms is None else None
-    parties = (lookups.address(address, height) for address in (timer.actor, timer.target, timer.fee_payer))
+    parties = (
+        lookups.address(address, timer.schedule_block) for address in (timer.actor, timer.target, timer.fee_payer)
+    )
     columns = (
         (timer.timer_id, *parties, lookups.name(timer.handler)),
         (stored(timer.gas_limit), stored(timer.expires_at), *map(stored, caps or ()), *(None,) * (3 if caps else 5)),

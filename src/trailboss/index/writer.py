@@ -1,7 +1,7 @@
 """Writing blocks into the tables, and taking them back. Decision: D-75."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain as chained
 from itertools import islice
 from operator import add
@@ -19,6 +19,7 @@ from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
 from trailboss.model.decisions import Order
 from trailboss.model.events import TIMER_SCHEDULED
+from trailboss.model.timers import Timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.views.records import block_events
 
@@ -40,6 +41,9 @@ _COUNTED: Final = (
 _COUNT: Final = tuple(
     f"INSERT INTO counts SELECT {each} GROUP BY 1, 2 ON CONFLICT DO UPDATE SET count = count + excluded.count"
     for each in _COUNTED
+)
+_INDEXES_OF_TIMERS: Final = (
+    "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'timers' AND sql IS NOT NULL"
 )
 _SUM_UP_SPANS: Final = (
     f"INSERT INTO spans SELECT height / {schema.SPAN_BLOCKS} AS span, "
@@ -106,9 +110,7 @@ class Writer:
                 self._lookups.address(address, 0)
             scheduled = 0
             if base:
-                earlier = (timer for timer in chain.timers() if timer.schedule_block <= base)
-                while rows := [earlier_row(timer, self._lookups, base) for timer in islice(earlier, EARLIER_AT_ONCE)]:
-                    self._insert("timers", rows)
+                self._add_earlier(timer for timer in chain.timers() if timer.schedule_block <= base)
                 later = chained.from_iterable(map(block_events, chain.blocks.eventful(base + 1)))
                 scheduled = chain.totals().scheduled - sum(each.name == TIMER_SCHEDULED for each in later)
             self._set_head(base - 1, b"")
@@ -117,6 +119,16 @@ class Writer:
             self._begin_again()
             raise
         self._sums = Sums(tuple(scheduled if at == SCHEDULED else 0 for at in range(len(TALLY_COLUMNS))))
+
+    def _add_earlier(self, timers: Iterator[Timer]) -> None:
+        # Rows come in no order that an index has: making it of all rows at once takes an eighth of the time.
+        indexes = self._connection.execute(_INDEXES_OF_TIMERS).fetchall()
+        for name, _ in indexes:
+            self._connection.execute(f"DROP INDEX {name}")
+        while rows := [earlier_row(timer, self._lookups) for timer in islice(timers, EARLIER_AT_ONCE)]:
+            self._insert("timers", rows)
+        for _, statement in indexes:
+            self._connection.execute(statement)
 
     def _hash_at(self, height: int) -> bytes:
         """Return the hash of a block; of an idle one the first bytes."""

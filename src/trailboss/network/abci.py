@@ -90,7 +90,7 @@ class AbciServer:
             request = Request.FromString(frame)
             kind = request.WhichOneof("value")
             if kind not in self._answers.at_once and kind not in self._answers.on_thread:
-                raise DecodeError(f"a request {kind!r}, to which this node has no answer now")
+                raise DecodeError(f"a request of the kind {kind}, to which this node has no answer now")
         except (DecodeError, ValueError) as error:
             # Something else has opened the socket, and that alone is cut off.
             log().warning(

@@ -25,6 +25,8 @@ EVIDENCE_BYTES_MAX: Final = 2**16
 EVIDENCE_BLOCKS: Final = 100_000  # how long a validator that votes twice can be accused
 EVIDENCE_NANOSECONDS: Final = 48 * 3_600 * 10**9
 NO_LIMIT: Final = -1
+PEER_BYTES_MAX: Final = 50 * 2**20
+"""A second, to and from each peer: by the engine's default of five million a large snapshot takes most of a minute."""
 WAITING_MAX: Final = 5_000  # transactions that wait in the engine
 WAITING_BYTES_MAX: Final = 2**26
 COMMIT_SHARE: Final = (9, 10)  # of the time between blocks; votes and gossip take the rest
@@ -51,6 +53,8 @@ def configuration_text(home: "Home") -> str:
             "addr_book_strict": False,
             "allow_duplicate_ip": True,
             "flush_throttle_timeout": "10ms",
+            "send_rate": PEER_BYTES_MAX,
+            "recv_rate": PEER_BYTES_MAX,
         },
         "mempool": {
             "type": "flood",

@@ -13,7 +13,7 @@ class Halt(Enum):
 
     OTHER_GENESIS = (
         "other-genesis",
-        "copy genesis.toml and engine/config/genesis.json, both from one node of the network, into an empty home",
+        "put the genesis.toml back with which this home has begun, or make a new home for another network",
     )
     HEIGHT_GAP = (
         "height-gap",

@@ -77,6 +77,8 @@ def _prepare(home: Home, engine: Path) -> None:
     """Make or fetch the chain of a new home; check that an old one is whole, and that its chain is the network's."""
     home.write_engine_files()
     if not has_chain(home.chain_directory):
+        # Before an engine runs here: it would make the file that is missing.
+        check_votes(home, None)
         if home.state_sync is None:
             Chain.create(home.chain_directory, home.genesis).close()
         else:

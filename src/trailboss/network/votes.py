@@ -12,12 +12,17 @@ from trailboss.chain import ChainReader
 from trailboss.network.halts import Halt, NetworkHaltError
 from trailboss.network.home import Home
 
+STEP: Final = 100  # of them that are read together
 LOOKED_AT: Final = 10_000
 """Blocks, the last ones, in which a validator's proposals are looked for: a hundred rounds of a hundred validators."""
 
 
-def check_votes(home: Home, chain: ChainReader) -> None:
+def check_votes(home: Home, chain: ChainReader | None) -> None:
     """Refuse to start a validator that could vote twice. A node that is no validator votes on nothing.
+
+    Args:
+        home: The node's home.
+        chain: Its chain; None if it has none yet.
 
     Raises:
         NetworkHaltError: If the file of its last vote is missing or damaged, or older than a block that it proposed.
@@ -25,7 +30,7 @@ def check_votes(home: Home, chain: ChainReader) -> None:
     if home.key is None:
         return
     voted = _last_vote(home.vote_file)
-    proposed = last_proposed(home, chain)
+    proposed = 0 if chain is None else last_proposed(home, chain)
     if voted < proposed:
         what = (
             f"{home.vote_file} says that the last vote was at height {voted}, and block {proposed} is this validator's"
@@ -42,9 +47,12 @@ def last_proposed(home: Home, chain: ChainReader) -> int:
     own = [each.fee_account for each in validators if each.public_key == home.key]
     if not own or [each.fee_account for each in validators].count(own[0]) > 1:
         return 0
-    first = max(1, chain.height - LOOKED_AT + 1)
-    heights = range(chain.height, first - 1, -1)
-    return next((height for height in heights if chain.blocks[height].header.proposer == own[0]), 0)
+    least = max(1, chain.blocks.base, chain.height - LOOKED_AT + 1)
+    for last in range(chain.height, least - 1, -STEP):
+        for block in reversed(chain.blocks[max(least, last - STEP + 1) : last + 1]):
+            if block.header.proposer == own[0]:
+                return block.height
+    return 0
 
 
 def _last_vote(path: Path) -> int:

@@ -70,6 +70,14 @@ def match_timer(chain: ChainReader, digits: str) -> list[Hash32]:
     return [Hash32(each) for each in dict.fromkeys(chained(scheduled, live)) if each.hex().startswith(digits)]
 
 
+def unknown_words(chain: ChainReader, timer: str) -> str:
+    """Return that a chain does not know a timer, in words: a node that joined a network may lack its blocks."""
+    base = chain.blocks.base
+    if not base:
+        return f"the chain never had a timer {timer}"
+    return f"no timer {timer} lives, and no block above {base}, where this node joined the network, scheduled it"
+
+
 def list_live(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
     """Yield the live timers that a filter lets pass, in due order, one at a time. O(timers within the heights)."""
     last = last_height(chain, wanted)

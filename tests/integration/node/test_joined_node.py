@@ -259,3 +259,42 @@ def test_every_page_of_the_explorer_is_there(joined_node: tuple[Api, Pair]) -> N
     assert ("Only the header of this block is here" in text) == first.is_header_only
     assert ("Nothing happened in this block" in text) != first.is_header_only
     assert "at which this node joined the network" in found[links.BLOCKS].text
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_timer_of_before_is_known_when_it_ends_after_the_node_has_joined(tmp_path: Path, mechanism: str) -> None:
+    """Its record was in the state: the index has it, its end is added, and only its story is not here."""
+    straight, _ = lively_chain(mechanism)
+    straight.mine(JOINED_AT - straight.chain.height)
+    before = [timer.timer_id for timer in straight.chain.timers()]
+    offer_of(straight.chain).restore(tmp_path / "chain").close()
+    joined = LocalChain(mechanism=mechanism, preset="minimal", data_dir=tmp_path / "chain")
+    straight.mine(AFTER)
+    with serve(joined, development=True) as api:
+        api.post("/dev/advance", {"height": JOINED_AT + AFTER})
+        assert api.get("/status")["state_root"] == str(straight.chain.state_root)
+        app = create_app(api.node, explorer_routes(api.node))
+        ended = [timer_id for timer_id in before if straight.chain.timer(timer_id) is None]
+        assert ended
+        for timer_id in ended:
+            told = explain_timer(straight.chain, timer_id)
+            found = api.get(f"/timers/0x{timer_id.hex()}")
+            assert (found["state"], found["cause"], found["ended_at"]) == (
+                told.state,
+                None,
+                told.steps[-1].block_height,
+            )
+            why = api.error("GET", f"/timers/0x{timer_id.hex()}/explain", 404)["what"]
+            assert f"no block above {JOINED_AT}, where this node joined the network, scheduled timer" in why
+
+        async def page(path: str) -> httpx.Response:
+            transport = httpx.ASGITransport(app=app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:4000") as client:
+                return await client.get(path)
+
+        answer = api._runner.run(page(links.timer(ended[0])))
+        assert answer.status_code == 200
+        assert "Its story is not here" in answer.text
+        stranger = api.error("GET", f"/timers/0x{bytes(32).hex()}", 404)["what"]
+        assert f"no block above {JOINED_AT}, where this node joined the network, scheduled it" in stranger
+    straight.close()

@@ -15,6 +15,10 @@ from trailboss.crypto.digest import sha256
 from trailboss.network.sync_answers import CHUNK_DECISIONS, OFFER_RESULTS, ChunkResult, OfferResult
 from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.state.disk.files import LOCK_NAME, TABLES_NAME, UNFINISHED_NAME
+from trailboss.state.disk.journal import Marker
+from trailboss.state.disk.recovery import put_marker
+from trailboss.state.disk.store import DiskStore
+from trailboss.state.disk.tables import BLOCKS, Transaction
 
 OTHER = bytes(range(32))
 
@@ -297,3 +301,19 @@ def test_snapshots_are_the_same_bytes_when_the_chain_has_been_elsewhere(tmp_path
         with Chain.open(tmp_path / "chain") as chain:
             found, expected = offer_of(chain), offer_of(local.chain)
             assert (found.snapshot, found.chunks) == (expected.snapshot, expected.chunks)
+
+
+def test_chain_is_refused_when_its_first_blocks_are_missing_and_it_never_joined(tmp_path: Path) -> None:
+    """A chain whose records of blocks have been cut is damaged: its journal reaches further back than its blocks."""
+    local, _ = filled_chain(data_dir=tmp_path / "chain")
+    local.close()
+    with DiskStore.open(tmp_path / "chain") as store:
+        tables, marker = store._tables, store._directory.marker
+
+        def cut(transaction: Transaction) -> Marker:
+            assert tables.delete_first(transaction, BLOCKS, 2) is not None
+            return put_marker(tables, transaction, marker)
+
+        store._directory.write(cut)
+    with pytest.raises(StorageError, match="the first block is 14, and the journal reaches back to 0"):
+        Chain.open(tmp_path / "chain")

@@ -43,6 +43,7 @@ class LentView(Struct, frozen=True):
     genesis: bytes  # canonical encoding of what the chain started from
     head: bytes  # record of its head
     state_root: Hash32  # root of the state after it
+    first_block: int  # height of the first block that the node has
 
 
 class StateValue(Struct, frozen=True):
@@ -105,7 +106,7 @@ async def lend_view(call: Call) -> LentView:
     """Lease the present view of the chain, for any number of requests."""
     view = call.view
     number, head = call.node.lender.lend(view), encode_block(view.head)
-    return LentView(number, view.height, view.genesis_record(), head, view.state_root)
+    return LentView(number, view.height, view.genesis_record(), head, view.state_root, view.blocks.base)
 
 
 @routes.get("/state/views/{view}/value", refuses=REFUSES)

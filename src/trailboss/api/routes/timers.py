@@ -7,6 +7,7 @@ from msgspec import Struct
 from trailboss.api.errors import HttpError, HttpReason, invalid, missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
 from trailboss.api.requests import LIMIT_DEFAULT, U64, Limit, Offset, choice, integer
+from trailboss.chain.view import ChainView
 from trailboss.index.answers.timers import TimerDetails, TimerPage, timer_details, timer_life, timer_page
 from trailboss.index.records import IndexedTimer
 from trailboss.primitives.errors import ErrorObject
@@ -16,7 +17,7 @@ from trailboss.views.calendar import CalendarCounts, calendar_counts, tier_ends
 from trailboss.views.explain.life import FirePath
 from trailboss.views.explain.waits import AskedBid, Wait
 from trailboss.views.shared_fields import extended
-from trailboss.views.timer_list import LIVE, STATES, TimerFilter
+from trailboss.views.timer_list import LIVE, STATES, TimerFilter, unknown_words
 
 routes: Final = Routes("timers")
 BUCKETS_MAX: Final = 1_000
@@ -94,7 +95,7 @@ def timer(call: Call, *, timer_id: Hash32) -> TimerDetails:
     """Return one timer, live or ended."""
     found = timer_details(call.view, call.node.index, timer_id)
     if found is None:
-        raise _never(timer_id)
+        raise _unknown(call.view, timer_id)
     return found
 
 
@@ -133,7 +134,7 @@ def timer_lineage(
     index, upto = call.node.index, call.view.height
     found = index.lineage(timer_id, upto)
     if found is None:
-        raise _never(timer_id)
+        raise _unknown(call.view, timer_id)
     listed = {ANCESTORS: index.ancestors, CHILDREN: index.children, FAMILY: index.family}[part]
     page = listed(timer_id, upto, offset, limit)
     return extended(
@@ -169,5 +170,5 @@ def _check_range(first: int, last: int) -> None:
         raise invalid("to_height", last, f"at least from_height, {first}")
 
 
-def _never(timer_id: Hash32) -> HttpError:
-    return missing(f"the chain never had a timer {timer_id}", timer_id=str(timer_id))
+def _unknown(view: ChainView, timer_id: Hash32) -> HttpError:
+    return missing(unknown_words(view, str(timer_id)), timer_id=str(timer_id))

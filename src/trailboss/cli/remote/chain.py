@@ -66,7 +66,8 @@ class RemoteChain(ChainReader):
         head = decode_block(octets_of(opened["head"]))
         self.store = RemoteStore(self._client, opened["view"], opened["height"], Hash32.parse(opened["state_root"]))
         records = RemoteRecords(self._client, opened["view"], head)
-        self.blocks = BlockSequence(records, self.params.governance.block_interval_ms, head)
+        interval_ms = self.params.governance.block_interval_ms
+        self.blocks = BlockSequence(records, interval_ms, head, opened["first_block"])
 
     # Sending
 

@@ -17,13 +17,14 @@ from trailboss.explorer.text import blocks_words, titled
 from trailboss.index.answers.timers import SCANNED_MAX, TimerDetails, timer_details, timer_life, timer_page
 from trailboss.index.records import Cause, IndexedTimer
 from trailboss.model.blocks import Origin, ReceiptRecord
+from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.life import TimerLife
 from trailboss.views.mechanism.base import OutlookKind, StepKind
 from trailboss.views.records import AGENT_FEES, TimerEntry, TimerView, printed_views
 from trailboss.views.text import counted
-from trailboss.views.timer_list import ALL, DEFERRED, DUE, ENDED, LIVE, TimerFilter
+from trailboss.views.timer_list import ALL, DEFERRED, DUE, ENDED, LIVE, TimerFilter, unknown_words
 
 STATES: Final = (LIVE, DUE, DEFERRED, *ENDED, ALL)  # states that timers have under every mechanism
 NONE_LIVE: Final = "No timer is scheduled. Deploy an actor that schedules timers, or schedule one without an actor:"
@@ -109,8 +110,15 @@ def timer(reading: Reading, query: Query, subject: str) -> parts.Document:
     timer_id = Hash32(parse_id(subject, (Hash32.WIDTH,)))
     found = timer_details(reading.view, reading.node.index, timer_id)
     if found is None:
-        return missing_document(f"No block of this chain scheduled a timer {timer_id}")
-    life = timer_life(reading.view, reading.node.index, timer_id, reading.node.try_timer)
+        return missing_document(titled(unknown_words(reading.view, str(timer_id))))
+    title, badge = f"Timer {str(timer_id)[:10]}", tables.state_badge(found.state, reverted=found.reverted)
+    try:
+        life = timer_life(reading.view, reading.node.index, timer_id, reading.node.try_timer)
+    except Rejection as rejection:
+        # It has ended, and was scheduled before this node joined the network.
+        notice = parts.Notice("joined", "Its story is not here", cells.text(f"{titled(rejection.what)}."))
+        left = (_facts(reading, found), notice)
+        return parts.Document(title, "Timer", left, subject=(*cells.root(timer_id), *badge))
     fires = tuple(_last_fires(reading, timer_id, life))
     printed = [line for height, fire in fires for line in printed_views(fire.printed, height)]
     failure: Iterable[parts.Section] = ()
@@ -127,7 +135,6 @@ def timer(reading: Reading, query: Query, subject: str) -> parts.Document:
         *_bids(query, life),
         *_line(reading, query, timer_id),
     )
-    title, badge = f"Timer {str(timer_id)[:10]}", tables.state_badge(found.state, reverted=found.reverted)
     return parts.Document(title, "Timer", sections, subject=(*cells.root(timer_id), *badge))
 
 

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 
 from tests.network.members import RestartingMember, with_params
 from trailboss.network.application import OK
+from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.timer_queue.queue import TimerQueue
 
 LATE_NS = 999_999
+NO = Rejection(RejectionReason.INVALID_DATA, "no")
 
 
 class _BackwardQueue(TimerQueue):
@@ -114,7 +116,7 @@ PLANTS: Mapping[str, tuple[Callable[[RestartingMember], object], str]] = Mapping
         "mempool": (_own_mempool, "gives the (app hash|results)|StopIteration"),
         "signatures": (_set("application", "still_waits", lambda _: True), "gives the (app hash|results)"),
         "votes": (_set("application", "check_proposal", lambda _: None), "votes for a hostile proposal"),
-        "refusals": (_set("application", "check_proposal", lambda _: ValueError("no")), "votes against an honest"),
+        "refusals": (_set("application", "check_proposal", lambda _: NO), "votes against an honest|reasons differ"),
         "durable before Commit": (_hasty_seal, "gives the app hash|has committed block"),
         "no way back": (_set("builder", "forget", lambda: None), "InvariantError"),
         "queue": (lambda member: setattr(member.chain.queue, "__class__", _StubbornQueue), "InvariantError|app hash"),

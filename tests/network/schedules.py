@@ -159,7 +159,7 @@ class Schedule:
             is_last = number >= ROUNDS_MAX - 2
             if not is_last and self._dice.often(22):
                 proposal = self._hostile(engine)
-                if proposal is None or not self._dice.often(30):
+                if proposal is None or not self._dice.often(40):
                     continue
                 self.seen["hostile blocks decided"] += 1
                 return self._block(height, engine, proposal)

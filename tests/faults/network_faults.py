@@ -228,6 +228,9 @@ def fill_disk(dice: random.Random, outcomes: Outcomes) -> None:
                     file.write(bytes(4_096))
             status = wait_end(net, 3, load)
             said = last_error(home.node_log.read_text(errors="replace"))
+            # If there was no room even for its last words, they are not there.
+            assert status == HALTED_STATUS, net.words(3)
+            assert not said or said.startswith(Halt.STORAGE.slug), said
             calm(net, load)
             filler.unlink()
             net.start(3)

@@ -48,6 +48,9 @@ KILLS_EACH: Final = 25
 """Kills of one network before another takes its place."""
 BLOCK_TIME_MS: Final = 200
 SENDERS: Final = 8
+AHEAD_MAX: Final = 32
+"""Transactions of a sender that may wait: of more than 64 a mempool drops the last for one that comes before it."""
+IDLE_SECONDS: Final = 0.02
 FAIL_POINTS: Final = 11
 """Places in the engine's work on one block, the first ones, at which it ends itself."""
 LOAD_SECONDS: Final = 0.6
@@ -98,6 +101,7 @@ class Load:
         self.net, self.dice = net, dice
         self.accounts = [development_account(account_name(index)) for index in range(SENDERS)]
         self.senders = [Sender(account.private_key) for account in self.accounts]
+        self.used = [0] * SENDERS  # nonces that blocks have taken, at least
         self.beacon = derive_actor_address(self.accounts[0].address, b"", keccak256(BEACON))
         first = self.senders[0]
         deploy = first.next(DeployActor(BEACON, b""), 1_000_000, 10_000)
@@ -107,11 +111,21 @@ class Load:
         net.wait_included()
 
     def send(self) -> None:
-        """Send a transaction of each sender to a node; one that it does not accept is sent again, byte for byte."""
-        running = sorted(self.net.nodes)
-        batch = [self._transaction_of(sender) for sender in self.senders]
-        taken = self.net.submit(self.dice.choice(running), batch)
-        for sender, is_taken in zip(self.senders, taken, strict=True):
+        """Send a transaction of each sender to a node; one that it does not accept is sent again, byte for byte.
+
+        A sender waits while `AHEAD_MAX` of its transactions are in no block yet.
+        """
+        number = self.dice.choice(sorted(self.net.nodes))
+        if any(sender.nonce >= self.used[at] + AHEAD_MAX for at, sender in enumerate(self.senders)):
+            for at, account in enumerate(self.accounts):
+                found = self.net.ask(number, f"/account/{account.address}")
+                self.used[at] = max(self.used[at], 0 if found is None else int(found["nonce"]))
+        ready = [sender for at, sender in enumerate(self.senders) if sender.nonce < self.used[at] + AHEAD_MAX]
+        if not ready:
+            time.sleep(IDLE_SECONDS)
+            return
+        batch = [self._transaction_of(sender) for sender in ready]
+        for sender, is_taken in zip(ready, self.net.submit(number, batch), strict=True):
             if is_taken:
                 sender.unanswered.pop(0)
 
@@ -214,6 +228,9 @@ def fill_disk(dice: random.Random, outcomes: Outcomes) -> None:
                     file.write(bytes(4_096))
             status = wait_end(net, 3, load)
             said = last_error(home.node_log.read_text(errors="replace"))
+            # If there was no room even for its last words, they are not there.
+            assert status == HALTED_STATUS, net.words(3)
+            assert not said or said.startswith(Halt.STORAGE.slug), said
             calm(net, load)
             filler.unlink()
             net.start(3)

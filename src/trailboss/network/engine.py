@@ -86,7 +86,7 @@ class EngineProcess:
         """Keep what the engine logs, until it ends. `NetworkHaltError` for a line after which it cannot go on."""
         if process.stdout is None:
             raise ValueError("the engine's lines go to no pipe")
-        with self._log_file.open("ab") as kept:
+        with self._log_file.open("ab", buffering=0) as kept:
             while True:
                 try:
                     line = await process.stdout.readline()
@@ -94,10 +94,14 @@ class EngineProcess:
                     continue  # longer than any that matters
                 if not line:
                     return
-                kept.write(line)
-                kept.flush()
                 text = line.decode(errors="replace").rstrip()
                 self._last = [*self._last[1 - KEPT_LINES :], text]
+                try:
+                    kept.write(line)
+                except OSError as error:
+                    self._check(text)
+                    what = f"{self._log_file} cannot be written: {error.strerror}"
+                    raise NetworkHaltError(Halt.STORAGE, what) from error
                 self._check(text)
 
     def _check(self, line: str) -> None:

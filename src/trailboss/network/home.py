@@ -15,8 +15,7 @@ Decision: D-103
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -24,6 +23,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct
 
+from trailboss.chain.export_frames import writing
 from trailboss.chain.opening import Genesis, genesis_text, parse_genesis
 from trailboss.codec.toml import table_text
 from trailboss.network.engine_files import configuration_text, genesis_document
@@ -168,7 +168,7 @@ class Home(Struct, frozen=True, kw_only=True):
         Raises:
             StorageError: If something is there, or it cannot be written.
         """
-        with explained(self.directory):
+        with writing(self.directory):
             self.directory.mkdir(DIRECTORY_MODE, parents=True, exist_ok=True)
             if any(self.directory.iterdir()):
                 raise StorageError(self.directory, "something is there already", "name a new or empty directory")
@@ -318,16 +318,6 @@ class Home(Struct, frozen=True, kw_only=True):
         return f"{self.node_id}@{self.p2p}"
 
 
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn an operating system error into a `StorageError` about ``path``."""
-    try:
-        yield
-    except OSError as error:
-        what = f"the system refuses: {error.strerror or error}"
-        raise StorageError(path, what, "correct this and try again") from error
-
-
 def node_id_of(key: Ed25519PrivateKey) -> str:
     """Return how engines name the node that has a key."""
     return identity_of(public_bytes(key)).hex()
@@ -343,7 +333,7 @@ def parse_address(name: str, text: str) -> SocketAddress:
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner may read, whole or not at all, with the directories that it needs."""
-    with explained(path):
+    with writing(path):
         path.parent.mkdir(DIRECTORY_MODE, parents=True, exist_ok=True)
         unfinished = path.with_name(f"{path.name}.new")
         with suppress(FileNotFoundError):

@@ -131,6 +131,20 @@ async def test_node_that_does_not_end_is_killed(homes: list[Home], monkeypatch: 
 
 
 @on_loop
+async def test_no_node_outlives_a_supervisor_that_fails(homes: list[Home]) -> None:
+    """Else it would hold its home and its ports, and nobody would know of it."""
+    scene, others = Scene([SLEEP], [SLEEP]), asyncio.all_tasks()
+    running = asyncio.create_task(scene.supervisor.run(once(homes), scene.stop))
+    await scene.until(lambda: sum(node.process_id is not None for node in scene.supervisor.nodes) == 2)
+    processes = [node.process_id for node in scene.supervisor.nodes]
+    for task in asyncio.all_tasks() - others:
+        # As a loop ends them when something else on it has failed.
+        task.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await scene.until(lambda: not any(Path(f"/proc/{process}/cwd").exists() for process in processes))
+
+
+@on_loop
 async def test_node_that_comes_later_is_started(homes: list[Home]) -> None:
     """One whose home cannot be read is reported once, and harms no other."""
     directory, looks = homes[0].directory.parent, []

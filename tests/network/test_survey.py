@@ -1,5 +1,6 @@
 """What nodes say of themselves when they are asked from outside, and what is shown of it."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,7 @@ import pytest
 
 from tests.event_loop import on_loop
 from trailboss.chain.opening import GenesisOptions
+from trailboss.cli import network_board
 from trailboss.cli.network_board import agreement_words, network_document, node_rows
 from trailboss.network.home import Home, StateSync
 from trailboss.network.supervisor import NodeState, SupervisedNode
@@ -106,6 +108,34 @@ async def test_rows_say_who_is_behind_and_who_has_halted(homes: list[Home]) -> N
         "runs",
         "halted",
     ]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_board_shows_nodes_as_they_come(
+    homes: list[Home], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_terminal: bool
+) -> None:
+    """Before there are any, when they do not answer, with notes below: a table in a terminal, lines elsewhere."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(network_board, "LOOK_SECONDS", 0.01)
+    if is_terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+
+    async def show() -> None:
+        board = network_board.Board(as_json=False)
+        nodes: list[SupervisedNode] = []
+
+        async def supervise() -> None:
+            await asyncio.sleep(0.05)
+            nodes.extend(SupervisedNode(home, lambda _: (), board.note, ()) for home in homes)
+            board.note("node0 runs as process 7")
+            await asyncio.sleep(0.2)
+
+        await board.run(nodes, asyncio.create_task(supervise()))
+
+    asyncio.run(show())
+    shown = capsys.readouterr()
+    assert ("node2" in shown.out and "API and explorer" in shown.out) is is_terminal
+    assert "node0 runs as process 7" in (shown.out if is_terminal else shown.err)
 
 
 @on_loop

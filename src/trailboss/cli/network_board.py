@@ -91,12 +91,14 @@ class Board:
     async def _look(self, nodes: Sequence[SupervisedNode], client: httpx.AsyncClient) -> None:
         nodes = list(nodes)
         homes = [node.home for node in nodes]
+        if not homes:
+            return
         standings = await survey(homes, client)
         agreement = await compare(homes, standings, client)
         if self._live is not None:
             self._live.update(_table(self._notes, standings, agreement, nodes), refresh=True)
             return
-        is_ready = bool(standings) and all(each.height for each in standings)
+        is_ready = all(each.height for each in standings)
         if is_ready and not self._is_ready:
             self._is_ready = True
             if self._as_json:

@@ -94,6 +94,9 @@ class SupervisedNode:
             return await ended
         finally:
             self.process_id = None
+            if process.returncode is None:
+                # What supervises it fails: no node outlives that.
+                process.terminate()
 
 
 class Supervisor:

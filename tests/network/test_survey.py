@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from tests.event_loop import on_loop
 from trailboss.chain.opening import GenesisOptions
@@ -36,10 +37,17 @@ class World:
         self.answers: dict[str, Any] = {}
         for home, height in zip(homes, (9, 7), strict=False):
             self.answers |= {
-                f"{home.api_url}/status": {"height": height, "state_root": ROOTS[height]},
+                f"{home.api_url}/status": {
+                    "height": height,
+                    "state_root": ROOTS[height],
+                    "genesis": {"instance_id": f"0x{home.genesis.instance_id().hex()}"},
+                },
                 f"{home.api_url}/block/7?limit=1": {"hash": "0x" + "77" * 32, "header": {"state_root": ROOTS[7]}},
                 f"{home.rpc_url}/status": {
-                    "result": {"sync_info": {"catching_up": height == 7, "latest_block_height": str(height)}}
+                    "result": {
+                        "node_info": {"network": home.genesis.engine_chain_id()},
+                        "sync_info": {"catching_up": height == 7, "latest_block_height": str(height)},
+                    }
                 },
                 f"{home.rpc_url}/net_info": {"result": {"n_peers": "1"}},
                 f"{home.rpc_url}/commit": {"result": {"signed_header": {"header": {"height": str(height)}}}},
@@ -84,6 +92,17 @@ async def test_nodes_are_compared_where_all_have_been(homes: list[Home]) -> None
     assert (nobody.is_whole, agreement_words(nobody)) == (False, "no node answers")
     one = Agreement(7, {"node0": ("0x1", "0x2")})
     assert agreement_words(one) == "at height 7 the one node that answers has block 0x1 and state root 0x2"
+
+
+@on_loop
+async def test_another_network_on_the_same_ports_is_none_of_ours(homes: list[Home]) -> None:
+    """Its nodes answer in the place of ours, and nothing that they say is about ours."""
+    other = [replace(home, genesis=replace(home.genesis, chain_id=2)) for home in homes]
+    async with World(homes).client() as client:
+        standings = await survey(other, client)
+        assert [(each.height, each.engine_height) for each in standings] == [(None, None)] * 3
+        with pytest.raises(ConfigurationError, match="no node of the network answers"):
+            await trust(other, client)
 
 
 @on_loop

@@ -69,7 +69,7 @@ async def trust(homes: Sequence[Home], client: httpx.AsyncClient) -> StateSync:
     Raises:
         ConfigurationError: If none of them runs, or they have different blocks at one height.
     """
-    running = [home for home in homes if await _engine(client, home, "status") is not None]
+    running = [home for home in homes if await _engine_status(home, client) is not None]
     if not running:
         raise ConfigurationError("no node of the network answers: start it first, so that there is a block to trust")
     servers = [str(home.rpc) for home in running[:TRUST_SERVERS]]
@@ -89,7 +89,7 @@ async def trust(homes: Sequence[Home], client: httpx.AsyncClient) -> StateSync:
 
 async def _standing(home: Home, client: httpx.AsyncClient) -> NodeStanding:
     status, engine, network = await asyncio.gather(
-        _ask(client, f"{home.api_url}/status"), _engine(client, home, "status"), _engine(client, home, "net_info")
+        _status(home, client), _engine_status(home, client), _engine(client, home, "net_info")
     )
     return NodeStanding(
         name=home.name,
@@ -100,6 +100,19 @@ async def _standing(home: Home, client: httpx.AsyncClient) -> NodeStanding:
         peers=None if network is None else int(network["n_peers"]),
         engine_height=None if engine is None else int(engine["sync_info"]["latest_block_height"]),
     )
+
+
+async def _status(home: Home, client: httpx.AsyncClient) -> Any:
+    """Return the status of a node's chain; None if it does not answer, or another network's node does in its place."""
+    found = await _ask(client, f"{home.api_url}/status")
+    own = f"0x{home.genesis.instance_id().hex()}"
+    return None if found is None or found["genesis"]["instance_id"] != own else found
+
+
+async def _engine_status(home: Home, client: httpx.AsyncClient) -> Any:
+    """Return the status of a node's engine; None likewise."""
+    found = await _engine(client, home, "status")
+    return None if found is None or found["node_info"]["network"] != home.genesis.engine_chain_id() else found
 
 
 async def _engine(client: httpx.AsyncClient, home: Home, call: str) -> Any:

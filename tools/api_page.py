@@ -85,10 +85,17 @@ OTHERS: Final = """
 `GET /events` streams blocks and events as server-sent events, from any height on, and resumes after a lost connection;
 `GET /metrics` is what Prometheus reads. [The stream and the metrics](metrics.md) has both.
 """
-STATE_INTRO: Final = """
+LISTED: Final = {
+    "state": """
 `trailboss --url` reads a node so: it borrows a view, and reads keys of the state with the code that reads a directory.
 A view returns by itself a minute after it was last asked.
-"""
+""",
+    "network": """
+A node of a network answers these ([a network of validators](../concepts/network.md)); any other node says that there is
+none. `trailboss light prove` reads signed headers so.
+""",
+}
+"""Subjects whose operations are listed without examples, and what there is to say of them."""
 PAGING: Final = frozenset(("offset", "limit"))
 KNOWN: Final = (ADDRESS_RULE, HASH_RULE, "true or false", (integer().extra or {})["rule"])
 WIDTH: Final = 116
@@ -99,7 +106,6 @@ MINED: Final = 12
 DUE_IN: Final = 20
 GAS: Final = 100_000
 FUNDS: Final = 10**13
-STATE_TAG: Final = "state"
 ELLIPSIS: Final = "…"
 
 
@@ -145,6 +151,7 @@ def examples(scene: Scene) -> dict[str, Example]:
         "height": "/height",
         "basefee": "/basefee",
         "block": f"/block/{MINED - 1}",
+        "outcome": f"/block/{MINED - 1}/outcome",
         "blocks": "/blocks?limit=1",
         "status": "/status",
         "params": "/params?path=calendar",
@@ -228,8 +235,8 @@ async def _asked(client: httpx.AsyncClient, node: Node, scene: Scene) -> str:
     parts = [INTRO.lstrip()]
     for tag, about in TAGS.items():
         operations = [each for each in OPERATIONS if each.tag == tag and each.produces == JSON]
-        if tag == STATE_TAG:
-            parts.append(f"## {tag}\n{STATE_INTRO}\n" + "\n".join(map(_line, operations)) + "\n")
+        if tag in LISTED:
+            parts.append(f"## {tag}\n{LISTED[tag]}\n" + "\n".join(map(_line, operations)) + "\n")
         elif operations:
             parts.append(f"## {tag}\n\n{about}\n")
             for operation in operations:

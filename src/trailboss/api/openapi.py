@@ -38,6 +38,7 @@ TAGS: Final[Mapping[str, str]] = {
     "forecasts": "Costs of timers, and how long balances last.",
     "reading": "Events, proofs, read-only calls, search.",
     "node": "The node itself.",
+    "network": "The validators of a network, and what they have signed.",
     "development": "What only `trailboss dev` does.",
     "state": "The state key by key, of a leased view: for programs that read the chain with their own code.",
 }

@@ -3,7 +3,6 @@
 Nothing is replayed, so a node whose own program is at fault can compare itself with another. Decision: D-103
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -15,12 +14,19 @@ from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 
+class StateChange(Struct, frozen=True):
+    """One entry of the state that a block has changed."""
+
+    key: bytes  # full key
+    value: bytes | None  # after the block; None for none
+
+
 class BlockOutcome(Struct, frozen=True):
     """What one block came to."""
 
     height: int
     block: bytes  # its record
-    changes: list[tuple[bytes, bytes | None]]  # full key and value after it, None for none; ascending by key
+    changes: list[StateChange]  # ascending by key
 
 
 def outcome_of(chain: Chain, height: int) -> BlockOutcome:
@@ -32,14 +38,17 @@ def outcome_of(chain: Chain, height: int) -> BlockOutcome:
     if not max(chain.floor, 1) <= height <= chain.height:
         what = f"block {height} is not among those that the chain can say all of: {chain.floor + 1} to {chain.height}"
         raise Rejection(RejectionReason.NOT_FOUND, what, height=height)
-    changes = sorted(chain.store.changes_at(height).items())
+    changes = [StateChange(*each) for each in sorted(chain.store.changes_at(height).items())]
     return BlockOutcome(height, encode_block(chain.blocks[height]), changes)
 
 
 def outcome_from_json(document: Any) -> BlockOutcome:
     """Return an outcome from a node's answer; `Rejection` ``INVALID_DATA`` if it is none."""
     try:
-        changes = [(_octets(key), None if value is None else _octets(value)) for key, value in document["changes"]]
+        changes = [
+            StateChange(_octets(each["key"]), None if each["value"] is None else _octets(each["value"]))
+            for each in document["changes"]
+        ]
         return BlockOutcome(int(document["height"]), _octets(document["block"]), changes)
     except (KeyError, TypeError, ValueError) as error:
         raise Rejection(RejectionReason.INVALID_DATA, f"the answer is no outcome of a block: {error!r:.200}") from None
@@ -67,7 +76,7 @@ def compare_outcomes(left: BlockOutcome, right: BlockOutcome, names: tuple[str, 
     ours, theirs = read_outcome(left), read_outcome(right)
     if ours.hash == theirs.hash:
         return None
-    changed: list[Mapping[bytes, bytes | None]] = [dict(each.changes) for each in (left, right)]
+    changed = [{each.key: each.value for each in outcome.changes} for outcome in (left, right)]
     differences = [
         *block_differences(ours, theirs),
         *changes_difference(*changed),

@@ -32,6 +32,7 @@ from tests.network.traffic import (
     schedule_genesis,
     schedule_history,
 )
+from trailboss.crypto.digest import sha256
 
 MEMBERS = 4
 BLOCKS = (8, 15)  # least and most of a schedule
@@ -77,7 +78,7 @@ class Schedule:
         self._time_ns = GENESIS_MS * NS_PER_MS
         self._away: tuple[Engine, int] | None = None  # who is away, and until which height
         self._carried: list[tuple[Engine, bytes]] = []  # transactions on their way to another member
-        self._past: list[bytes] = []  # transactions of decided blocks
+        self._past: list[bytes] = []  # transactions that stand in blocks
         self.seen[f"{history.mechanism}, {'disk' if self._has_disk else 'memory'}"] += 1
 
     def run(self) -> None:
@@ -105,8 +106,8 @@ class Schedule:
         self._carry()
         block = self._agree(height)
         self.records.decided.append(block)
-        self._past += block.transactions
         self.records.answers[block] = self.oracle.build(block)
+        self._past += [raw for raw in block.transactions if sha256(raw) in self.oracle.hashes]
         for engine in self._present():
             self._apply(engine, block)
         if self._away is not None and self._away[1] <= height:

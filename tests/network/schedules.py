@@ -35,7 +35,7 @@ from tests.network.traffic import (
 from trailboss.crypto.digest import sha256
 
 MEMBERS = 4
-BLOCKS = (8, 15)  # least and most of a schedule
+BLOCKS = (8, 14)  # least and most of a schedule
 OPENING = 2  # blocks in which the actors are deployed and funded: nothing of them gets lost
 ROUNDS_MAX = 6
 NS_PER_MS = 1_000_000
@@ -62,7 +62,7 @@ class Schedule:
         costs, find = genesis.params().costs, self._clients.names.__getitem__
         new_engine = (lambda: None) if is_python(history) else (lambda: ScriptedEngine(costs, find))
         self._opened = ExitStack()
-        self._has_disk = self._dice.often(40)
+        self._has_disk = self._dice.often(30)
         directories: list[Path | None] = [None] * MEMBERS
         if self._has_disk:
             folder = tempfile.TemporaryDirectory(dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None)
@@ -219,7 +219,7 @@ class Schedule:
     def _apply(self, engine: Engine, block: EngineBlock) -> None:
         """Have a member apply a decided block, with what may happen meanwhile."""
         application = engine.member.application
-        if self._dice.often(15):
+        if self._dice.often(10):
             before = application.view.head.hash
             for _ in range(self._dice.integer(1, 2)):
                 engine.finalize(block)

@@ -32,9 +32,10 @@ from tests.network.traffic import (
     schedule_genesis,
     schedule_history,
 )
+from trailboss.crypto.digest import sha256
 
 MEMBERS = 4
-BLOCKS = (8, 15)  # least and most of a schedule
+BLOCKS = (8, 14)  # least and most of a schedule
 OPENING = 2  # blocks in which the actors are deployed and funded: nothing of them gets lost
 ROUNDS_MAX = 6
 NS_PER_MS = 1_000_000
@@ -61,7 +62,7 @@ class Schedule:
         costs, find = genesis.params().costs, self._clients.names.__getitem__
         new_engine = (lambda: None) if is_python(history) else (lambda: ScriptedEngine(costs, find))
         self._opened = ExitStack()
-        self._has_disk = self._dice.often(40)
+        self._has_disk = self._dice.often(30)
         directories: list[Path | None] = [None] * MEMBERS
         if self._has_disk:
             folder = tempfile.TemporaryDirectory(dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None)
@@ -77,7 +78,7 @@ class Schedule:
         self._time_ns = GENESIS_MS * NS_PER_MS
         self._away: tuple[Engine, int] | None = None  # who is away, and until which height
         self._carried: list[tuple[Engine, bytes]] = []  # transactions on their way to another member
-        self._past: list[bytes] = []  # transactions of decided blocks
+        self._past: list[bytes] = []  # transactions that stand in blocks
         self.seen[f"{history.mechanism}, {'disk' if self._has_disk else 'memory'}"] += 1
 
     def run(self) -> None:
@@ -105,8 +106,8 @@ class Schedule:
         self._carry()
         block = self._agree(height)
         self.records.decided.append(block)
-        self._past += block.transactions
         self.records.answers[block] = self.oracle.build(block)
+        self._past += [raw for raw in block.transactions if sha256(raw) in self.oracle.hashes]
         for engine in self._present():
             self._apply(engine, block)
         if self._away is not None and self._away[1] <= height:
@@ -218,7 +219,7 @@ class Schedule:
     def _apply(self, engine: Engine, block: EngineBlock) -> None:
         """Have a member apply a decided block, with what may happen meanwhile."""
         application = engine.member.application
-        if self._dice.often(15):
+        if self._dice.often(10):
             before = application.view.head.hash
             for _ in range(self._dice.integer(1, 2)):
                 engine.finalize(block)

@@ -221,7 +221,7 @@ HOSTILE: Mapping[str, Callable[[bytes, Sequence[bytes]], list[bytes]]] = Mapping
         "tight": lambda raw, _: [_changed(raw, cycles_limit=1)],
         "greedy": lambda raw, _: [_changed(raw, cycles_limit=10**9)],
         "poor": lambda raw, _: [_changed(raw, instruction=wire.Transfer(GHOST, AMOUNT_MAX))],
-        "full": lambda raw, _: _numbered(raw, 100),
+        "full": lambda raw, _: _numbered(raw, 85),
     }
 )
 """What hostile proposers make of a transfer that could stand alone, and of what earlier blocks hold."""

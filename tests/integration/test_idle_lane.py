@@ -63,15 +63,15 @@ def govern(chain: LocalChain, key: bytes, value: int) -> None:
 @contextmanager
 def built_blocks(patch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Note the heights of blocks that are built, and not sealed as idle."""
-    build, heights = Chain.build, []
+    stage, heights = Chain.stage, []
 
     def noted(chain: Chain, *arguments: object, **keywords: object) -> object:
-        applied = build(chain, *arguments, **keywords)
-        heights.append(chain.height)
+        applied = stage(chain, *arguments, **keywords)
+        heights.append(applied.block.height)
         return applied
 
     with patch.context() as inner:
-        inner.setattr(Chain, "build", noted)
+        inner.setattr(Chain, "stage", noted)
         yield heights
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -142,6 +143,9 @@ async def test_no_node_outlives_a_supervisor_that_fails(homes: list[Home]) -> No
         task.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await scene.until(lambda: not any(Path(f"/proc/{process}/cwd").exists() for process in processes))
+    # Before it closes, the loop must know of their ends, which threads report where Python waits for processes in some.
+    await scene.until(lambda: not any(thread.name.startswith("asyncio-waitpid") for thread in threading.enumerate()))
+    await asyncio.sleep(0)
 
 
 @on_loop

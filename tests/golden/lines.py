@@ -18,11 +18,19 @@ LINES: Final = """
 integers: a = 3; b = 7 | a = (a * 5 + b) % 1000 - i
 integers of 256 bits: a = 2 ** 255 - 19; b = 2 ** 254 + 7 | c = a + b - i
 product of 256 bits: a = 2 ** 255 - 19; b = 2 ** 254 + 7 | c = a * b % (2 ** 256)
+power of 256 bits: a = 2 ** 255 - 19 | c = a ** 2
+shift of 256 bits: a = 2 ** 200 | c = a << 50 | a >> 7
 bits: a = 255 | a = (a << 1 ^ i) & 0xFFFF | 1
 floats: a = 1.5 | a = (a * 1.25 + i) / 3.5
 comparison: a = 3 | b = a < i <= 700 or a == i
 comparison of texts: a = "left"; b = "right" | c = a < b and a != b
 comparison of lists: a = [1, 2, 3]; b = [1, 2, 4] | c = a == b
+comparison of long texts: a = "x" * 100; b = "x" * 99 + "y" | c = a == b
+comparison with a long text: a = "x" * 100 | c = a == i
+comparison of long lists: a = list(range(40)); b = list(range(40)) | c = a == b
+comparison of nested values: a = {"k": [(1, 2), (3, {"l": 4})], "v": [5, 6, 7, 8, 9]}; b = dict(a) | c = a == b
+comparison of objects: a = Account(1); b = Account(2) | c = a == b
+comparison of Decimals: a = decimal.Decimal("1.5") | c = a == i
 comparison of tuples: a = (1, "k"); b = (1, "l") | c = a < b
 comparison of dataclasses: a = Point(1, 2); b = Point(1, 3) | c = a == b
 branch: a = 0 | if i % 2: a += 1
@@ -37,6 +45,8 @@ named tuple: a = 0 | a = Pair(i, 2)
 enumeration: a = Color.RED | b = a is Color.RED or a == Color.BLUE
 member by value: a = 0 | a = Color(2)
 dict: a = {} | a["k"] = a.get("k", 0) + 1
+union of dicts: a = {1: 2}; b = {2: 3} | c = a | b
+key of a long text: a = {} | a["x" * 70, i % 5] = 1
 key of a tuple: a = {} | a[(i % 5, "k")] = i
 defaultdict: a = collections.defaultdict(int) | a["k"] += 1
 Counter: a = collections.Counter() | a["k"] += 1
@@ -47,24 +57,36 @@ comprehension: a = [1, 2, 3] | b = [each + 1 for each in a if each > 1]
 generator: a = [1, 2, 3] | b = sum(each for each in a)
 sum and max: a = [1, 2, 3] | b = sum(a) + max(a) + len(a)
 sort of few: a = [3, 1, 2] | b = sorted(a)
+sort of tuples: a = [(1, 2) for j in range(9)] | b = sorted(a)
+smallest by key: a = [3, 1, 2] | b = min(a, key=float)
 sort by key: a = [(3, "c"), (1, "a")] | b = sorted(a, key=lambda each: each[0])
 membership: a = [1, 2, 3] | b = 2 in a and "k" not in {"l": 1}
 text: a = "k" | b = (a + "l").upper().startswith("K")
+replace: a = "key" | b = a.replace("k", "l")
+encoding: a = "x" * 100 | b = a.encode()
 split and join: a = "a b c" | b = "-".join(a.split())
 f-string: a = "k" | b = f"{a}: {i}"
 f-string with width: a = 1.5 | b = f"{a:8.2f}"
+f-string of a list: a = [1, 2] | b = f"{a}"
+texts of a list: a = [1, 2, 3, 4] | b = list(map(str, a))
+repr: a = [1, "k"] | b = repr(a)
 str and int: a = 0 | a = int(str(i))
 format: a = "k" | b = "{}: {:>4}".format(a, i)
+format of a long text: a = "x" * 100 | b = "{} {}".format(a, i)
+template of % with a long text: a = "x" * 100 | b = "%s: %d" % (a, i)
 template of %: a = "k" | b = "%s: %d" % (a, i)
 bytes: a = b"key" | b = a + i.to_bytes(8, "big"); c = int.from_bytes(b, "big")
 hash: a = b"key" | b = hashlib.sha256(a).digest()
 hexadecimal: a = b"key" | b = bytes.fromhex(a.hex())
 json.dumps: a = {"k": 1, "l": [1, 2]} | b = json.dumps(a)
+json.dumps of a long list: a = list(range(40)) | b = json.dumps(a)
+json.dumps with names: a = {"k": 1.5} | b = json.dumps(a, sort_keys=True, separators=(",", ":"))
 json.loads: a = '{"k": 1, "l": [1, 2]}' | b = json.loads(a)
 struct: a = 7 | b = struct.unpack(">IQ", struct.pack(">IQ", a, i))
 re: a = "key: 15" | b = re.match(r"(\\w+): (\\d+)", a)
 re.sub: a = "a b c" | b = re.sub(" ", "-", a)
 Decimal: a = decimal.Decimal("1.10"); b = decimal.Decimal("2.20") | c = a * b + a
+quantize: a = decimal.Decimal("1.5") | b = a.quantize(a)
 Decimal of text: a = 0 | a = decimal.Decimal("12.50")
 exception: a = {} | try: a["k"]
 isinstance: a = 1 | b = isinstance(a, (int, str)) and callable(added)

@@ -528,34 +528,6 @@ class Pricers(Operators):
             self._of_decimal(None, given, named)
         return given
 
-    def _dumped(self, _receiver: Any, given: Arguments, named: Named) -> Arguments:
-        for each in given[:1]:
-            cycles = self.visit(each, self.prices.text_visit, self.prices.characters_scanned)
-            self.allot_large(cycles * self.prices.characters_scanned)
-            if named:
-                self._pay_layout(named, cycles)
-        default = named.get("default")
-        if default is not None:
-            named["default"] = lambda value: self._dumped(None, [default(value)], {})[0]
-        return given
-
-    def _pay_layout(self, named: Named, cycles: int) -> None:
-        indent: Any = named.get("indent")
-        width = indent if type(indent) is int else length(indent, str) if base_of(indent) is str else 0
-        self.pay_copy(max(width, 0) * cycles if width > _EVENS * _EVENS else 0)
-        separators: Any = named.get("separators")
-        for separator in separators if type(separators) in (list, tuple) else ():
-            self.pay_copy(length(separator, str) * cycles if base_of(separator) is str else 0)
-
-    def _loaded(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
-        for each in given[:1]:
-            base = base_of(each)
-            if base in TEXTS:
-                size = length(each, base)
-                self.pay(size - 2 * SHORT, _EVENS)
-                self.allot_large(size * self.prices.text_visit)
-        return given
-
     def _chained(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
         return [self._sieved(each) for each in given]
 

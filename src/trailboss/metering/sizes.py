@@ -264,17 +264,16 @@ class Sizes:
 
     def pay_comparison(self, left: Any, right: Any) -> int:
         """Pay for a comparison of two values; return its cycles."""
-        bases = base_of(left), base_of(right)
-        if bases[0] in TEXTS and bases[1] in TEXTS:
-            shorter = min(length(left, bases[0]), length(right, bases[1]))
+        base, other = base_of(left), base_of(right)
+        if base in TEXTS and other in TEXTS:
+            shorter = min(length(left, base), length(right, other))
             self.pay(shorter - SHORT, self._compared_per_cycle)
             return 0
-        nested = [base in NESTED for base in bases]
-        if all(nested) and length(right, bases[1]) < length(left, bases[0]):
+        if base in NESTED and other in NESTED and length(right, other) < length(left, base):
             left = right
-        if Decimal in bases:
+        if Decimal in (base, other):
             self.pay_decimal()
-        if memoryview in bases:
+        if memoryview in (base, other):
             self.pay_scan(max(length(each, memoryview) for each in (left, right) if type(each) is memoryview))
         return self.visit(left, self.prices.visit, self._compared_per_cycle)
 

@@ -28,6 +28,7 @@ _DEAD: Final = -1
 _ITEMS: Final = 16  # of a value with which image/glue.wat calls a type
 _DIGITS: Final = 5  # more than an integer has that image/glue.wat takes for small
 _STEPS: Final = 16  # of digits that a cycle buys there
+_VISIT: Final = 4  # cycles of a visit there
 _NUMBERS: Final = {name: number for number, (name, _) in enumerate(FUNCTIONS)}
 
 
@@ -126,11 +127,11 @@ class GuestCalls(call_prices.Calls):
     def __init__(self, prices: Any, gauge: Any) -> None:
         super().__init__(prices, gauge)
         free = (prices.items_free, prices.characters_copied // 2, prices.characters_free, prices.digits)
-        steps = (prices.digits, prices.digit_products)
+        exact = (prices.digits, prices.digit_products, prices.items_free, prices.visit)
         walks = _ITEMS * max(prices.visit, prices.text_visit) * prices.characters_scanned
         if (
             any(map(int.__lt__, free, (_ITEMS, SHORT, SHORT, _DIGITS)))
-            or steps != (_STEPS, _STEPS)
+            or exact != (_STEPS, _STEPS, _ITEMS, _VISIT)
             or walks > prices.characters_copied
         ):
             raise InvariantError("image/glue.wat has other prices than the chain")
@@ -145,12 +146,16 @@ class GuestCalls(call_prices.Calls):
 
     def visit(self, value: Any, price: int, per_cycle: int) -> int:
         """Pay for a walk through a value; see `trailboss.metering.sizes.Sizes.visit`."""
-        held: int = _glue.glue_row(value)
-        return held * price if held >= 0 else super().visit(value, price, per_cycle)
+        halves: int = _glue.glue_row(value)
+        if halves < 0:
+            return super().visit(value, price, per_cycle)
+        cycles = halves * price // 2
+        self.pay(cycles - self.free * price)
+        return cycles
 
     def pay_order(self, items: Any, *, steps: bool) -> None:
         """Pay for an order of items; see `trailboss.metering.sizes.Sizes.pay_order`."""
-        if _glue.glue_row(items) < 0:
+        if len(items) > self.free or not 0 <= _glue.glue_row(items) <= 2 * self.free:
             super().pay_order(items, steps=steps)
 
     def pay_format(self, template: Any, values: Any) -> None:
@@ -188,8 +193,8 @@ def install() -> None:
         module.__dict__["Gauge"] = GuestGauge
     library.__dict__["Calls"] = GuestCalls
     # Their addresses: they are objects of the image.
-    _glue.glue_write(_NAMES, id(sizes.FIELDS) | id(_ATTRIBUTES) << _ADDRESS_BITS)
-    _glue.glue_write(_PLAIN, id(Plain))
+    _glue.glue_write(_NAMES, gauge.identity(sizes.FIELDS) | gauge.identity(_ATTRIBUTES) << _ADDRESS_BITS)
+    _glue.glue_write(_PLAIN, gauge.identity(Plain))
     exact = {kind: dict if kind is Counter else kind for kind in sizes.EXACT}
     base_of = _bound("base_of", (exact, sizes.BASES, object))
     length = _bound("length", sizes.length)

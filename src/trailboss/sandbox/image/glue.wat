@@ -163,10 +163,55 @@
   (call $new_method (call $definition (i32.wrap_i64 (call $integer (i32.load (local.get $arguments)))))
    (i32.load offset=4 (local.get $arguments)) (i32.const 0) (i32.const 0)))
 
- ;; 10: how many values a value holds at all depths, if they are up to 16, its containers are lists, tuples, dicts and
- ;; dataclasses, and all else has no price; else -1.
+ ;; 10: twice the values that a value holds at all depths, if they are up to 1,024, its containers are lists, tuples,
+ ;; dicts and dataclasses, and all else is free in a walk; the values once in a list or tuple of more than 16 of one plain
+ ;; kind; else -1. So it is the walk's price in halves of that of a visit, of which 32 are free.
  (func $row (param $self i32) (param $value i32) (result i32)
-  (call $new_integer (i64.extend_i32_s (call $held (local.get $value) (i32.const 1) (i32.const 1)))))
+  (call $new_integer (i64.extend_i32_s (call $halves (local.get $value)))))
+ (func $halves (param $value i32) (result i32)
+  (local $count i32) (local $held i32)
+  (local.set $count (call $bundled (local.get $value)))
+  (if (local.get $count) (then (return (local.get $count))))
+  (local.set $held (call $held (local.get $value) (i32.const 1) (i32.const 1)))
+  (select (local.get $held) (i32.shl (local.get $held) (i32.const 1)) (i32.lt_s (local.get $held) (i32.const 0))))
+ (func $is_light (param $value i32) (result i32) (i32.le_u (call $halves (local.get $value)) (i32.const 32)))
+ (func $is_row (param $kind i32) (result i32)
+  (i32.or (i32.eq (local.get $kind) (global.get $list)) (i32.eq (local.get $kind) (global.get $tuple))))
+ (func $items (param $value i32) (result i32)
+  (if (i32.eq (call $type (local.get $value)) (global.get $tuple)) (then
+   (return (i32.add (local.get $value) (i32.const 16)))))
+  (i32.load offset=12 (local.get $value)))
+ ;; The length of a list or tuple of 17 to 1,024 values of one plain kind; 0 of another, -1 where a value can have a price.
+ ;; Kinds are None and floats, booleans, small integers, text, bytes; booleans go with the ones before and after.
+ (func $bundled (param $value i32) (result i32)
+  (local $count i32) (local $items i32) (local $each i32) (local $kind i32) (local $kinds i32)
+  (if (i32.eqz (call $is_row (call $type (local.get $value)))) (then (return (i32.const 0))))
+  (local.set $count (i32.load offset=8 (local.get $value)))
+  (if (i32.le_u (local.get $count) (i32.const 16)) (then (return (i32.const 0))))
+  (if (i32.gt_u (local.get $count) (i32.const 1024)) (then (return (i32.const -1))))
+  (local.set $items (call $items (local.get $value)))
+  (loop $next
+   (local.set $each (i32.load (local.get $items)))
+   (local.set $kind (call $type (local.get $each)))
+   (if (i32.or (i32.eq (local.get $kind) (global.get $float)) (i32.eq (local.get $each) (global.get $none))) (then
+    (local.set $kinds (i32.or (local.get $kinds) (i32.const 1))))
+   (else (if (i32.eq (local.get $kind) (global.get $bool)) (then
+    (local.set $kinds (i32.or (local.get $kinds) (i32.const 2))))
+   (else (if (i32.eq (local.get $kind) (global.get $int)) (then
+    (if (i32.eqz (call $is_number (local.get $each))) (then (return (i32.const -1))))
+    (local.set $kinds (i32.or (local.get $kinds) (i32.const 4))))
+   (else
+    (if (i32.eqz (call $is_text (local.get $each))) (then (return (i32.const 0))))
+    (if (i32.eqz (call $is_small (local.get $each))) (then (return (i32.const -1))))
+    (local.set $kinds (i32.or (local.get $kinds)
+     (select (i32.const 8) (i32.const 16) (i32.eq (local.get $kind) (global.get $str)))))))))))
+   (local.set $items (i32.add (local.get $items) (i32.const 4)))
+   (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+   (br_if $next (local.get $count)))
+  (if (i32.or (i32.or (i32.le_u (local.get $kinds) (i32.const 4)) (i32.eq (local.get $kinds) (i32.const 6)))
+   (i32.or (i32.eq (local.get $kinds) (i32.const 8)) (i32.eq (local.get $kinds) (i32.const 16)))) (then
+   (return (i32.load offset=8 (local.get $value)))))
+  (i32.const 0))
  (func $held (param $value i32) (param $depth i32) (param $has_objects i32) (result i32)
   (local $kind i32) (local $count i32) (local $items i32) (local $total i32)
   (if (call $is_leaf (local.get $value)) (then (return (i32.const 0))))
@@ -174,14 +219,10 @@
   (local.set $kind (call $type (local.get $value)))
   (if (i32.eq (local.get $kind) (global.get $dict)) (then
    (return (call $held_by_dict (local.get $value) (i32.const 1) (local.get $depth) (local.get $has_objects)))))
-  (if (i32.eq (local.get $kind) (global.get $tuple)) (then
-   (local.set $items (i32.add (local.get $value) (i32.const 16))))
-  (else
-   (if (i32.ne (local.get $kind) (global.get $list)) (then
-    (return (call $held_by_object (local.get $value) (local.get $depth) (local.get $has_objects)))))
-   (local.set $items (i32.load offset=12 (local.get $value)))))
+  (if (i32.eqz (call $is_row (local.get $kind))) (then
+   (return (call $held_by_object (local.get $value) (local.get $depth) (local.get $has_objects)))))
+  (local.set $items (call $items (local.get $value)))
   (local.set $count (i32.load offset=8 (local.get $value)))
-  (if (i32.gt_u (local.get $count) (i32.const 16)) (then (return (i32.const -1))))
   (local.set $total (local.get $count))
   (loop $next
    (if (local.get $count) (then
@@ -193,7 +234,7 @@
     (br $next))))
   (local.get $total))
  (func $held_by_dict (param $value i32) (param $has_keys i32) (param $depth i32) (param $has_objects i32) (result i32)
-  (local $total i32) (local $place i32) (local $numbers i32)
+  (local $total i32) (local $place i32) (local $numbers i32) (local $held i32)
   (local.set $total (i32.shl (i32.load offset=8 (local.get $value)) (local.get $has_keys)))
   (local.set $numbers (i32.add (call $meter) (i32.const 40)))
   (loop $next
@@ -201,10 +242,12 @@
    (if (call $next_entry (local.get $value) (local.get $numbers) (i32.add (local.get $numbers) (i32.const 4))
     (i32.add (local.get $numbers) (i32.const 8))) (then
     (local.set $place (i32.load (local.get $numbers)))
-    (if (i32.and (local.get $has_keys) (i32.eqz (call $is_leaf (i32.load offset=4 (local.get $numbers))))) (then
-     (return (i32.const -1))))
-    (local.set $total (call $with_held (local.get $total) (i32.load offset=8 (local.get $numbers)) (local.get $depth)
-     (local.get $has_objects)))
+    (local.set $held (i32.load offset=8 (local.get $numbers)))
+    (if (local.get $has_keys) (then
+     (local.set $total (call $with_held (local.get $total) (i32.load offset=4 (local.get $numbers)) (local.get $depth)
+      (local.get $has_objects)))
+     (if (i32.lt_s (local.get $total) (i32.const 0)) (then (return (i32.const -1))))))
+    (local.set $total (call $with_held (local.get $total) (local.get $held) (local.get $depth) (local.get $has_objects)))
     (if (i32.lt_s (local.get $total) (i32.const 0)) (then (return (i32.const -1))))
     (br $next))))
   (local.get $total))
@@ -212,7 +255,7 @@
   (local $more i32)
   (local.set $more (call $held (local.get $value) (i32.add (local.get $depth) (i32.const 1)) (local.get $has_objects)))
   (local.set $total (i32.add (local.get $total) (local.get $more)))
-  (if (i32.or (i32.lt_s (local.get $more) (i32.const 0)) (i32.gt_u (local.get $total) (i32.const 16))) (then
+  (if (i32.or (i32.lt_s (local.get $more) (i32.const 0)) (i32.gt_u (local.get $total) (i32.const 1024))) (then
    (return (i32.const -1))))
   (local.get $total))
  ;; An object of a program's class that extends nothing and has attributes. Those of a dataclass count, unless the program's own
@@ -240,8 +283,6 @@
   (local.set $total (call $held_by_dict (local.get $found) (i32.const 0) (local.get $depth) (local.get $has_objects)))
   (call $drop (local.get $found))
   (local.get $total))
- (func $is_light (param $value i32) (result i32)
-  (i32.ge_s (call $held (local.get $value) (i32.const 1) (i32.const 1)) (i32.const 0)))
  ;; 11: where the definition of a built-in function lies.
  (func $defined (param $self i32) (param $builtin i32) (result i32)
   (call $new_integer (i64.load32_u offset=8 (local.get $builtin))))
@@ -287,7 +328,7 @@
   (local $braces i32) (local $fields i32) (local $numbers i32)
   (if (i32.eqz (i32.and (call $is_text (local.get $template)) (call $is_small (local.get $template)))) (then
    (return (i32.const 0))))
-  (if (i32.lt_s (call $held (local.get $values) (i32.const 1) (i32.const 0)) (i32.const 0)) (then (return (i32.const 0))))
+  (if (i32.gt_u (call $held (local.get $values) (i32.const 1) (i32.const 0)) (i32.const 16)) (then (return (i32.const 0))))
   (if (i32.and (i32.eq (call $type (local.get $values)) (global.get $int))
    (i32.gt_u (call $digits (local.get $values)) (i32.const 3))) (then (return (i32.const 0))))  ;; its text has a price
   (local.set $left (i32.load offset=8 (local.get $template)))
@@ -449,6 +490,7 @@
  (func $or (param i32 i32 i32) (result i32) (call $combine (local.get 0) (local.get 1) (global.get $either)))
  (func $xor (param i32 i32 i32) (result i32) (call $combine (local.get 0) (local.get 1) (global.get $one)))
  (func $ordered (param $self i32) (param $arguments i32) (param $order i32) (result i32)
+  (local $halves i32)
   (if (call $is_small (i32.load (local.get $arguments))) (then
    (return (call $compare (i32.load (local.get $arguments)) (i32.load offset=4 (local.get $arguments))
     (local.get $order)))))
@@ -457,10 +499,27 @@
     (return (i32.const 0))))
    (return (call $compare (i32.load (local.get $arguments)) (i32.load offset=4 (local.get $arguments))
     (local.get $order)))))
-  (if (i32.and (call $is_light (i32.load (local.get $arguments))) (call $is_light (i32.load offset=4 (local.get $arguments))))
-   (then (return (call $compare (i32.load (local.get $arguments)) (i32.load offset=4 (local.get $arguments))
+  (local.set $halves (call $halves_compared (i32.load (local.get $arguments)) (i32.load offset=4 (local.get $arguments))))
+  (if (i32.ge_s (local.get $halves) (i32.const 0)) (then
+   (if (i32.gt_u (local.get $halves) (i32.const 32)) (then
+    (if (call $spend (i64.extend_i32_u (i32.shl (i32.sub (local.get $halves) (i32.const 32)) (i32.const 1)))) (then
+     (return (i32.const 0))))))
+   (return (call $compare (i32.load (local.get $arguments)) (i32.load offset=4 (local.get $arguments))
     (local.get $order)))))
   (call $call (local.get $self) (local.get $arguments) (i32.const 2) (i32.const 0)))
+ (func $is_nested (param $value i32) (result i32)
+  (i32.or (call $is_row (call $type (local.get $value))) (i32.eq (call $type (local.get $value)) (global.get $dict))))
+ ;; A comparison walks through the left value, or the right one if both are containers and it is shorter.
+ (func $halves_compared (param $left i32) (param $right i32) (result i32)
+  (local $mine i32) (local $others i32)
+  (local.set $mine (call $halves (local.get $left)))
+  (if (i32.lt_s (local.get $mine) (i32.const 0)) (then (return (i32.const -1))))
+  (local.set $others (call $halves (local.get $right)))
+  (if (i32.lt_s (local.get $others) (i32.const 0)) (then (return (i32.const -1))))
+  (if (i32.and (call $is_nested (local.get $left)) (call $is_nested (local.get $right))) (then
+   (if (i32.lt_u (i32.load offset=8 (local.get $right)) (i32.load offset=8 (local.get $left))) (then
+    (return (local.get $others))))))
+  (local.get $mine))
  (func $lt (param i32 i32 i32) (result i32) (call $ordered (local.get 0) (local.get 1) (i32.const 0)))
  (func $le (param i32 i32 i32) (result i32) (call $ordered (local.get 0) (local.get 1) (i32.const 1)))
  (func $eq (param i32 i32 i32) (result i32) (call $ordered (local.get 0) (local.get 1) (i32.const 2)))

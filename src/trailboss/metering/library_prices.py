@@ -21,14 +21,19 @@ from trailboss.metering.sizes import (
     DIGIT_BITS,
     ENDLESS,
     SEQUENCES,
+    SHORT,
+    TEXTS,
     VIEWS,
     base_of,
     digits,
+    length,
     plain,
 )
 
 _CHOICE_STEPS: Final = 24  # products of digits for a squared digit of a factorial or a binomial coefficient
 _SLOW_CODECS: Final = ("a85", "b85", "b32")  # what base64 does in Python, not in C
+_INDENT_FREE: Final = 4  # characters for a level of a JSON text
+_READ_PER_CYCLE: Final = 2  # characters of a JSON text
 _SLOW_CODEC: Final = 18  # times the price of a fast one
 
 
@@ -110,6 +115,34 @@ class LibraryPricers(Pricers):
             return decorate(cls, **options)
 
         return named_function(dataclass, "dataclass", "dataclasses")
+
+    def _dumped(self, _receiver: Any, given: Arguments, named: Named) -> Arguments:
+        for each in given[:1]:
+            cycles = self.visit(each, self.prices.text_visit, self.prices.characters_scanned)
+            self.allot_large(cycles * self.prices.characters_scanned)
+            if named:
+                self._pay_layout(named, cycles)
+        default = named.get("default")
+        if default is not None:
+            named["default"] = lambda value: self._dumped(None, [default(value)], {})[0]
+        return given
+
+    def _pay_layout(self, named: Named, cycles: int) -> None:
+        indent: Any = named.get("indent")
+        width = indent if type(indent) is int else length(indent, str) if base_of(indent) is str else 0
+        self.pay_copy(max(width, 0) * cycles if width > _INDENT_FREE else 0)
+        separators: Any = named.get("separators")
+        for separator in separators if type(separators) in (list, tuple) else ():
+            self.pay_copy(length(separator, str) * cycles if base_of(separator) is str else 0)
+
+    def _loaded(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
+        for each in given[:1]:
+            base = base_of(each)
+            if base in TEXTS:
+                size = length(each, base)
+                self.pay(size - 2 * SHORT, _READ_PER_CYCLE)
+                self.allot_large(size * self.prices.text_visit)
+        return given
 
     def _reduced(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
         return [*given[:1], *(self.counted(each) for each in given[1:2]), *given[2:]]

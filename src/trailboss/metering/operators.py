@@ -138,9 +138,12 @@ class Operators(Sizes):
         base, other = base_of(left), base_of(right)
         if base is int or other is int:
             self.pay_digits(digits(left) + digits(right))
+        elif base is dict and other is dict:
+            self.counted(left, 2 * self.prices.item)
+            self.counted(right, 2 * self.prices.item)
         elif Decimal in (base, other):
             self.pay_decimal()
-        elif base in VIEWS or other in VIEWS or (base is dict and other is dict):
+        elif base in VIEWS or other in VIEWS:
             for each in (left, right):
                 if base_of(each) in (*VIEWS, *NESTED, *TEXTS):
                     self.counted(each, 2 * self.prices.item)

@@ -291,8 +291,8 @@ class Pricers(Operators):
 
     def pay_foreign(self, function: Any, items: Any) -> None:
         """Pay for calls of a function that does not pay for itself, one for each item."""
-        if not is_own(function) and hasattr(type(items), "__len__"):
-            self.pay((length(items, base_of(items)) - self.free) * _FOREIGN_CALLS * self.prices.item)
+        if hasattr(type(items), "__len__") and (count := length(items, base_of(items))) > self.free:
+            self.pay(0 if is_own(function) else (count - self.free) * _FOREIGN_CALLS * self.prices.item)
 
     def _rows(self, kind: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``zip`` or ``map``, whose result pays if each of its items is made of many."""
@@ -390,7 +390,12 @@ class Pricers(Operators):
         return [source]
 
     def _lengths(self, source: Iterable[Any]) -> int:
-        return sum(length(each, base_of(each)) for each in source if base_of(each) in (*TEXTS, memoryview))
+        total = 0
+        for each in source:
+            base = base_of(each)
+            if base in TEXTS or base is memoryview:
+                total += length(each, base)
+        return total
 
     def _formatted(self, receiver: Any, given: Arguments, named: Named) -> Arguments:
         base = base_of(receiver)
@@ -511,8 +516,9 @@ class Pricers(Operators):
         self._compiled(None, given, named)
         for each in given[:1]:
             if base_of(each) in (str, bytes):
-                self.pay_copy(struct.calcsize(each))
-                self.pay_scan(struct.calcsize(each))
+                size = struct.calcsize(each)
+                self.pay_copy(size)
+                self.pay_scan(size)
         return [*given[:1], *self._packed(None, given[1:], named)]
 
     def _decimal_done(self, receiver: Any, given: Arguments, named: Named) -> Arguments:
@@ -520,29 +526,6 @@ class Pricers(Operators):
         if contexts or base_of(receiver) is decimal.Decimal:
             self.pay_decimal(contexts[-1].prec if contexts else None)
             self._of_decimal(None, given, named)
-        return given
-
-    def _dumped(self, _receiver: Any, given: Arguments, named: Named) -> Arguments:
-        indent, default = named.get("indent"), named.get("default")
-        for each in given[:1]:
-            cycles = self.visit(each, self.prices.text_visit, self.prices.characters_scanned)
-            self.allot_large(cycles * self.prices.characters_scanned)
-            width = indent if type(indent) is int else length(indent, str) if base_of(indent) is str else 0
-            self.pay_copy(max(width, 0) * cycles if width > _EVENS * _EVENS else 0)
-            separators: Any = named.get("separators")
-            for separator in separators if type(separators) in (list, tuple) else ():
-                self.pay_copy(length(separator, str) * cycles if base_of(separator) is str else 0)
-        if default is not None:
-            named["default"] = lambda value: self._dumped(None, [default(value)], {})[0]
-        return given
-
-    def _loaded(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:
-        for each in given[:1]:
-            base = base_of(each)
-            if base in TEXTS:
-                size = length(each, base)
-                self.pay(size - 2 * SHORT, _EVENS)
-                self.allot_large(size * self.prices.text_visit)
         return given
 
     def _chained(self, _receiver: Any, given: Arguments, _named: Named) -> Arguments:

@@ -29,10 +29,10 @@ VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.items()), type({}.val
 TEXTS: Final = (str, bytes, bytearray)
 SEQUENCES: Final = (list, tuple, deque)
 NESTED: Final = (*SEQUENCES, dict)
-_BASES: Final = frozenset((int, *TEXTS, *NESTED, Decimal, UserString, UserList, memoryview))
-_BASE_IDENTITIES: Final = frozenset(map(identity, _BASES))
+BASES: Final = (int, *TEXTS, *NESTED, Decimal, UserString, UserList, memoryview)
+_BASE_IDENTITIES: Final = frozenset(map(identity, BASES))
 MRO: Final = vars(type)["__mro__"].__get__
-_EXACT: Final = frozenset((*_BASES, *VIEWS, float, bool, type(None), range, complex, Counter, type, slice))
+EXACT: Final = frozenset((*BASES, *VIEWS, float, bool, type(None), range, complex, Counter, type, slice))
 ATOMS: Final = frozenset((float, bool, type(None), complex, range, type))
 _COLLECTED: Final = frozenset(
     (*TEXTS, *NESTED, *VIEWS, range, Counter, OrderedDict, defaultdict, memoryview, set, frozenset, MappingProxyType)
@@ -47,7 +47,7 @@ FIELDS: Final = "__dataclass_fields__"
 def base_of(value: object) -> type:
     """Return the built-in type that a value's type is, or extends; another type if there is none."""
     kind = type(value)
-    if type(kind) is type and kind in _EXACT:
+    if type(kind) is type and kind in EXACT:
         return dict if kind is Counter else kind
     # A class with a metaclass can say that it equals any type.
     other = kind if type(kind) is type else object
@@ -119,7 +119,8 @@ class Sizes:
 
     def pay_scan(self, characters: int) -> None:
         """Pay for text or bytes that are searched, changed, decoded or encoded."""
-        self.pay(characters - self.prices.characters_free, self.prices.characters_scanned)
+        if characters > self.prices.characters_free:
+            self.pay(characters - self.prices.characters_free, self.prices.characters_scanned)
 
     def pay_width(self, characters: int) -> None:
         """Pay for text that a format fills up, which is then searched for addresses."""
@@ -263,17 +264,16 @@ class Sizes:
 
     def pay_comparison(self, left: Any, right: Any) -> int:
         """Pay for a comparison of two values; return its cycles."""
-        bases = base_of(left), base_of(right)
-        if bases[0] in TEXTS and bases[1] in TEXTS:
-            shorter = min(length(left, bases[0]), length(right, bases[1]))
+        base, other = base_of(left), base_of(right)
+        if base in TEXTS and other in TEXTS:
+            shorter = min(length(left, base), length(right, other))
             self.pay(shorter - SHORT, self._compared_per_cycle)
             return 0
-        nested = [base in NESTED for base in bases]
-        if all(nested) and length(right, bases[1]) < length(left, bases[0]):
+        if base in NESTED and other in NESTED and length(right, other) < length(left, base):
             left = right
-        if Decimal in bases:
+        if Decimal in (base, other):
             self.pay_decimal()
-        if memoryview in bases:
+        if memoryview in (base, other):
             self.pay_scan(max(length(each, memoryview) for each in (left, right) if type(each) is memoryview))
         return self.visit(left, self.prices.visit, self._compared_per_cycle)
 

@@ -44,11 +44,13 @@ ERROR_HANDLERS: Final = ("strict", "ignore", "replace", "backslashreplace", "sur
 
 def text(*arguments: Any, **named: Any) -> str:
     """Stand for ``str`` where a program calls it."""
+    if len(arguments) == 1 and not named:
+        made = str(arguments[0])
+        return without_addresses(made, arguments) if str.__contains__(made, " 0x") else made
     if len(arguments) + len(named) != 1:
         _check_codec(*arguments[1:], **named)
         return str(*arguments, **named)
-    (value,) = (*arguments, *named.values())
-    return without_addresses(str(*arguments, **named), (value,))
+    return without_addresses(str(*arguments, **named), named.values())
 
 
 def representation(value: object, /) -> str:
@@ -208,6 +210,8 @@ def _clean_maker(maker: Callable[..., Any]) -> Callable[..., Any]:
 
     def made(*arguments: Any, **named: Any) -> Any:
         answer = maker(*arguments, **named)
+        if type(answer) is str and " 0x" not in answer:
+            return answer
         values = (*arguments, *named.values()) if is_template else (bound, *arguments, *named.values())
         if not _shows_address(answer, answer, values):
             return answer

@@ -25,7 +25,7 @@ INSTRUMENTS: Final = {  # instruments of programs that the guest has as built-in
 FUNCTIONS: Final = (  # built-in functions of the guest, by number, and how CPython calls them
     ("host_call", _ONE), ("glue_charge", _ONE), ("glue_turn", _MANY), ("glue_enter", _ONE), ("glue_leave", _ONE),
     ("glue_result", _MANY), ("glue_read", _ONE), ("glue_write", _MANY), ("glue_ends", _MANY), ("glue_bind", _MANY),
-    ("glue_row", _ONE), ("glue_defined", _ONE),
+    ("glue_row", _ONE), ("glue_defined", _ONE), ("glue_base_of", _ONE), ("glue_length", _MANY), ("glue_formats", _MANY),
     *((f"glue_{name}", flags) for name, flags in INSTRUMENTS.items()),
 )  # fmt: skip
 COMPILE, LOAD, GATHER, PREPARE, RUN, RUN_ALL, LOCATE = range(7)  # requests of the host

@@ -5,10 +5,11 @@ do is what `trailboss.metering.gauge.Gauge` does.
 """
 
 import builtins
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from trailboss.metering import call_prices, gauge
+from trailboss.metering import call_prices, gauge, library_prices, operators, pricers, sizes
 from trailboss.metering import meter as meters
 from trailboss.metering.call_prices import LIGHT_ALWAYS, PRICED_RECEIVERS
 from trailboss.metering.names import UNCHECKED
@@ -17,12 +18,17 @@ from trailboss.metering.syntax import PREFIX
 from trailboss.primitives.errors import InvariantError
 from trailboss.sandbox.guest_layout import FUNCTIONS, INSTRUMENTS, USED
 from trailboss.vm import library, native
+from trailboss.vm.guest_modules import Plain
 
-_CEILING, _DEEPEST, _DEPTH = 8, 16, 24  # offsets of the numbers
+_CEILING, _DEEPEST, _DEPTH, _NAMES, _PLAIN = 8, 16, 24, 56, 64  # offsets of the numbers
+_ATTRIBUTES: Final = "__dict__"
+_ADDRESS_BITS: Final = 32
 _glue: Final[Any] = builtins  # the builder puts its functions there
 _DEAD: Final = -1
 _ITEMS: Final = 16  # of a value with which image/glue.wat calls a type
 _DIGITS: Final = 5  # more than an integer has that image/glue.wat takes for small
+_STEPS: Final = 16  # of digits that a cycle buys there
+_VISIT: Final = 4  # cycles of a visit there
 _NUMBERS: Final = {name: number for number, (name, _) in enumerate(FUNCTIONS)}
 
 
@@ -121,21 +127,41 @@ class GuestCalls(call_prices.Calls):
     def __init__(self, prices: Any, gauge: Any) -> None:
         super().__init__(prices, gauge)
         free = (prices.items_free, prices.characters_copied // 2, prices.characters_free, prices.digits)
-        if any(map(int.__lt__, free, (_ITEMS, SHORT, SHORT, _DIGITS))):
-            raise InvariantError("image/glue.wat takes larger operands for free than the prices do")
+        exact = (prices.digits, prices.digit_products, prices.items_free, prices.visit)
+        walks = _ITEMS * max(prices.visit, prices.text_visit) * prices.characters_scanned
+        if (
+            any(map(int.__lt__, free, (_ITEMS, SHORT, SHORT, _DIGITS)))
+            or exact != (_STEPS, _STEPS, _ITEMS, _VISIT)
+            or walks > prices.characters_copied
+        ):
+            raise InvariantError("image/glue.wat has other prices than the chain")
 
     def _called(self, function: Any, price: Any, single: Any = None, light: tuple[type, ...] = (str, bytes)) -> Any:
         call = super()._called(function, price, single, light)
         if single is None:
             return call
         characters = SHORT if price in (self._of_bytes, self._of_number) else _ITEMS
-        takes = (list in light or None, characters, price == self._of_number or None)
+        takes = (list in light or None, characters, price in (self._of_number, self._of_text) or None)
         return _bound("called", (call, single, *takes))
 
     def visit(self, value: Any, price: int, per_cycle: int) -> int:
         """Pay for a walk through a value; see `trailboss.metering.sizes.Sizes.visit`."""
-        row: int = _glue.glue_row(value)
-        return row * price if row else super().visit(value, price, per_cycle)
+        halves: int = _glue.glue_row(value)
+        if halves < 0:
+            return super().visit(value, price, per_cycle)
+        cycles = halves * price // 2
+        self.pay(cycles - self.free * price)
+        return cycles
+
+    def pay_order(self, items: Any, *, steps: bool) -> None:
+        """Pay for an order of items; see `trailboss.metering.sizes.Sizes.pay_order`."""
+        if len(items) > self.free or not 0 <= _glue.glue_row(items) <= 2 * self.free:
+            super().pay_order(items, steps=steps)
+
+    def pay_format(self, template: Any, values: Any) -> None:
+        """Pay for the text of a template; see `trailboss.metering.operators.Operators.pay_format`."""
+        if not _glue.glue_formats(template, values):
+            super().pay_format(template, values)
 
     def glue_instruments(self, names: Mapping[str, object]) -> dict[str, object]:
         """Return the instruments that are functions of the WebAssembly code, by their names in programs.
@@ -166,3 +192,11 @@ def install() -> None:
     for module in (gauge, library, native):
         module.__dict__["Gauge"] = GuestGauge
     library.__dict__["Calls"] = GuestCalls
+    # Their addresses: they are objects of the image.
+    _glue.glue_write(_NAMES, gauge.identity(sizes.FIELDS) | gauge.identity(_ATTRIBUTES) << _ADDRESS_BITS)
+    _glue.glue_write(_PLAIN, gauge.identity(Plain))
+    exact = {kind: dict if kind is Counter else kind for kind in sizes.EXACT}
+    base_of = _bound("base_of", (exact, sizes.BASES, object))
+    length = _bound("length", sizes.length)
+    for module in (sizes, operators, pricers, library_prices):
+        module.__dict__["base_of"], module.__dict__["length"] = base_of, length

@@ -31,9 +31,7 @@ that ran, and holes of the heap."""
 FILES_MAX: Final = 64  # beside one for each actor and each machine that is kept
 SAMPLE: Final = 60
 _GROUPS: Final = {
-    "fuel decides: this work in C is more than its price": """
-        bytes-join class-bases constants-colliding join-amplified print-forever re-nested-groups
-    """,
+    "fuel decides: this work in C is more than its price": "constants-colliding print-forever",
     "a guest's memory and stack are smaller than the machine's": "argument-huge-bytes",
     "a request to the chain has bounds of its own": "argument-huge-int argument-many call-keyword-subclass",
     "sizes and not-a-numbers are those of a processor of 32 bits": """

@@ -37,7 +37,7 @@ from trailboss.vm.native import VERSION
 from trailboss.vm.rules import check_size
 
 FUEL_PER_CYCLE: Final = 4_000
-"""Units of fuel that one cycle buys. Everyday lines use 60 to 3,400; see D-102."""
+"""Units of fuel that one cycle buys. Everyday lines use 100 to 3,300; see D-102."""
 DEPLOYMENT_FUEL_PER_CYCLE: Final = 4_000  # what a cycle of a deployment buys; everyday sources use 500 to 800
 REQUEST_FUEL: Final = 20  # of each byte that a guest sends: the chain copies and reads it
 _ANSWER_FIELDS: Final = 3  # of a frame: what it returns, its error, the cycles used

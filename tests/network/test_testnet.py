@@ -8,18 +8,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import pytest
 from msgspec.structs import replace
 
 from tests.faults.node_crash import BEACON, Sender
 from tests.faults.node_process import NodeProcess
-from tests.network.testnets import Islands, Testnet, engine_lack, verify
+from tests.network.testnets import WAIT_SECONDS, Islands, Testnet, engine_lack, verify
 from trailboss.chain.development import account_name, development_account
 from trailboss.crypto.digest import keccak256
+from trailboss.fees import Settlement, settle
 from trailboss.model.transactions import DeployActor, ExecuteActor, FundActor, Transfer, derive_actor_address
-from trailboss.network.halts import Halt
+from trailboss.network.halts import HALTED_STATUS, Halt
 from trailboss.network.testnet import add_node
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 
@@ -211,6 +212,39 @@ def three_and_one(net: Testnet, load: Load, islands: Islands) -> None:
     islands.heal()
     net.wait_height(max(net.heights((0, 1, 2))) + 2)
     net.wait_included()
+
+
+def test_node_that_comes_to_another_root_stops_and_names_what_differs(
+    net: Testnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Height, transaction and key, from the other nodes, before it stops; the others go on. Later a command says so."""
+    net.start(0, 1, 2)
+
+    def cheaper(*arguments: Any) -> Settlement:
+        found = settle(*arguments)
+        return replace(found, burned=found.burned - 1, refund=found.refund + 1)
+
+    with monkeypatch.context() as planted:
+        planted.setattr("trailboss.execution.paid_execution.settle", cheaper)
+        net.start(3)
+    net.wait_height(SHORT)
+    Load(net).pay(0, 1)
+    net.nodes[3].kill_after(WAIT_SECONDS)
+    assert net.nodes.pop(3).wait() == HALTED_STATUS
+    [transaction], home = net.accepted, net.homes[3]
+    receipt = net.wait("block with the payment", lambda: net.ask(0, f"/transaction/{transaction}/receipt"))
+    height = receipt["block_height"]
+    again = [sys.executable, "-m", "trailboss", "replay", "--chain", str(home.chain_directory)]
+    found = subprocess.run([*again, "--diff", net.homes[0].api_url], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    for said in (home.node_log.read_text().replace("\\n", "\n"), found.stdout):
+        assert f"part at block {height}:" in said
+        assert f"receipt 0 (transaction {transaction}): fee_burned" in said
+        assert f"account {BOB.address}, the first of 2 keys that differ" in said
+    assert Halt.STATE_DIFFERS.slug in home.node_log.read_text()
+    net.wait_blocks(SHORT)
+    net.stop()
+    assert verify(net.homes[:3], net.accepted).height > height
 
 
 def test_supervised_network(directory: Path) -> None:

@@ -19,17 +19,9 @@ from trailboss.sandbox.engines import EngineName, default_engine, engine_name, i
 from trailboss.state.disk.files import TABLES_NAME, DirectoryLock
 from trailboss.state.disk.store import DiskStore, StoreSettings
 
-__all__ = [
-    "Genesis",
-    "GenesisOptions",
-    "check_unused",
-    "create_temporary",
-    "differences",
-    "encode_genesis",
-    "funded_accounts",
-]
-__all__ += ["genesis_text", "has_chain", "new_genesis", "open_as_wanted", "open_or_create", "parse_genesis"]
-__all__ += ["stated_genesis", "temporary_directory"]
+__all__ = ["Genesis", "GenesisOptions", "check_unused", "create_temporary", "differences", "encode_genesis"]
+__all__ += ["funded_accounts", "genesis_text", "has_chain", "new_genesis", "open_as_wanted", "open_or_create"]
+__all__ += ["parse_genesis", "stated_genesis", "temporary_directory"]
 
 PRESET: Final = "mainnet"
 MECHANISM: Final = "fifo"

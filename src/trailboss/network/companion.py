@@ -1,7 +1,7 @@
 """What makes a node part of a network: its engine, the socket between the two, and the way of transactions out."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +15,13 @@ from trailboss.network.answers import ChainAnswers
 from trailboss.network.application import Application
 from trailboss.network.engine import ANSWER_SECONDS, EngineClient, EngineError, EngineProcess
 from trailboss.network.halts import Halt, NetworkHaltError
+from trailboss.network.home import GENESIS_FILE, Home
 from trailboss.network.sync import SnapshotOffer
+from trailboss.network.votes import check_votes
 from trailboss.node.logs import log
 from trailboss.node.network import NetworkStatus, ValidatorStatus
 from trailboss.node.service import Node
-from trailboss.primitives.errors import Rejection
+from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Hash32
 
 ASK_SECONDS: Final = 2  # how often the engine is asked where it stands
@@ -30,39 +32,13 @@ LATE_BLOCKS: Final = 5  # after which a transaction is sent to the other nodes o
 class NetworkCompanion:
     """The engine beside one node, and the node's view of its network."""
 
-    def __init__(
-        self,
-        name: str,
-        public_key: bytes,
-        *,
-        command: Sequence[str],
-        rpc_url: str,
-        socket: Path,
-        logs: Path,
-        snapshot_blocks: int,
-        check: Callable[[Chain], object],
-        others: Sequence[str] = (),
-    ) -> None:
-        """Prepare it.
-
-        Args:
-            name: Of the node.
-            public_key: Of this node as a validator, 32 bytes; one of a full node is in no genesis.
-            command: What starts the engine.
-            rpc_url: Where the engine answers.
-            socket: Path of the socket on which the engine asks.
-            logs: Directory of the engine's log.
-            snapshot_blocks: Blocks from one snapshot that it offers to the next.
-            check: Refuses by an error a chain that the node must not run.
-            others: URLs of other nodes, which are asked where a block differs.
-        """
-        self._name, self._public_key = name, public_key
-        self._command, self._socket, self._log_file = command, socket, logs / "engine.log"
-        self._client = EngineClient(rpc_url)
-        self._others = others
-        self._check = check
+    def __init__(self, home: Home, engine: Path) -> None:
+        """Prepare it for the node of a home, with the engine's program."""
+        self._home = home
+        self._command = home.engine_command(engine)
+        self._client = EngineClient(home.rpc_url)
         self.failure: BaseException | None = None  # what its node has failed of, once both have ended
-        self._snapshots = SnapshotOffer(snapshot_blocks)
+        self._snapshots = SnapshotOffer(home.snapshot_blocks)
         self._outgoing: asyncio.Queue[Hash32] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
         self._engine_words, self._is_catching_up = "", True
@@ -73,13 +49,17 @@ class NetworkCompanion:
 
     def check(self, chain: Chain) -> None:
         """Refuse a chain of another network, and a validator that could vote twice, by `NetworkHaltError`."""
-        self._check(chain)
+        home = self._home
+        if chain.genesis != home.genesis:
+            what = f"{home.chain_directory} did not start from {home.directory / GENESIS_FILE}"
+            raise NetworkHaltError(Halt.OTHER_GENESIS, what)
+        check_votes(home, chain)
 
     def begin(self, node: Node) -> None:
         """Begin beside a node that has begun."""
         self._node, node.network = node, self
         self._application = Application(node.builder, node.mempool, node.on_verdict)
-        self._engine = EngineProcess(self._command, self._log_file, lambda: node.view.height)
+        self._engine = EngineProcess(self._command, self._home.engine_log, lambda: node.view.height)
         self._tasks = [asyncio.create_task(work) for work in (self._serve(), self._send(), self._look(), self._ask())]
 
     async def close(self) -> None:
@@ -91,7 +71,7 @@ class NetworkCompanion:
             self.failure = self._node.failure
         await asyncio.to_thread(self._snapshots.close)
         await self._client.close()
-        self._socket.unlink(missing_ok=True)
+        self._home.app_socket.unlink(missing_ok=True)
 
     # What the node asks
 
@@ -103,7 +83,7 @@ class NetworkCompanion:
     def status(self) -> NetworkStatus:
         """Return where the node stands, as of a few seconds ago at most."""
         return NetworkStatus(
-            name=self._name,
+            name=self._home.name,
             engine_chain_id=self._node.view.genesis.engine_chain_id(),
             engine=self._engine_words,
             engine_restarts=self._engine.restarts,
@@ -113,14 +93,14 @@ class NetworkCompanion:
 
     def validators(self) -> list[ValidatorStatus]:
         """Return the validators, in the order of genesis."""
-        attendance = self._application.participation.attendance()
+        own, attendance = self._home.key, self._application.participation.attendance()
         return [
             ValidatorStatus(
                 identity=validator.identity,
                 public_key=validator.public_key,
                 power=validator.power,
                 fee_account=validator.fee_account,
-                is_here=validator.public_key == self._public_key,
+                is_here=validator.public_key == own,
                 proposed=seen.proposed,
                 signed=seen.signed,
                 blocks=seen.blocks,
@@ -144,7 +124,7 @@ class NetworkCompanion:
         try:
             answers = ChainAnswers(self._application, self._snapshots)
             server = AbciServer(answers, self._node.on_chain, self._node.fail)
-            async with await server.listen(self._socket):
+            async with await server.listen(self._home.app_socket):
                 await self._engine.run()
         except asyncio.CancelledError:
             raise
@@ -158,18 +138,19 @@ class NetworkCompanion:
     async def _difference(self) -> str:
         """Return in words what the last block came to otherwise here than on another node, as far as one answers."""
         height = self._node.view.height
-        ours = await self._node.do(lambda builder: outcome_of(builder.chain, height))
         words = "no other node says what its block holds"
-        for url in self._others:
+        for url in self._home.others:
             try:
+                ours = await self._node.do(lambda builder: outcome_of(builder.chain, height))
                 async with httpx.AsyncClient(base_url=url, timeout=ANSWER_SECONDS, trust_env=False) as client:
                     theirs = outcome_from_json((await client.get(f"/block/{height}/outcome")).json())
                 parting = compare_outcomes(ours, theirs, ("this node", url))
-            except (httpx.HTTPError, ValueError, Rejection) as error:
-                words = f"{url} does not say what its block {height} holds: {error}"
+            except (httpx.HTTPError, ValueError, TrailbossError) as error:
+                words = f"it cannot be compared with block {height} of {url}: {error}"
             else:
                 if parting is not None:
                     return str(parting)
+                words = f"{url} has the same block {height}"
         return words
 
     async def _send(self) -> None:

@@ -145,8 +145,10 @@ class EngineClient:
     async def broadcast(self, transactions: Sequence[bytes]) -> None:
         """Hand transactions to the engine, which sends them to its peers. What it has already, it leaves alone.
 
+        What it has no room for is sent once more later, as all that waits for long is.
+
         Raises:
-            EngineError: If it does not answer, or has no room for one.
+            EngineError: If it does not answer.
         """
         for start in range(0, len(transactions), BATCH_MAX):
             calls = [

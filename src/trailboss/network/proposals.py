@@ -10,13 +10,12 @@ from trailboss.chain.reader import ChainReader
 from trailboss.codec.wire import decode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import Mempool
-from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 
 
-def check_proposal(view: ChainReader, mempool: Mempool, proposal: Sequence[bytes]) -> list[Transaction]:
-    """Return the transactions of a proposal for the block after a view; the mempool spares checking signatures again.
+def check_proposal(view: ChainReader, mempool: Mempool, proposal: Sequence[bytes]) -> None:
+    """Refuse a proposal for the block after a view; what is in the mempool has had its signature checked.
 
     Raises:
         Rejection: Of the first transaction, named by its place, that no honest proposer puts there: it cannot be
@@ -27,7 +26,6 @@ def check_proposal(view: ChainReader, mempool: Mempool, proposal: Sequence[bytes
     promised: dict[bytes, int] = {}
     counted: dict[bytes, int] = {}
     cycles = cells = 0
-    transactions = []
     for place, raw in enumerate(proposal):
         try:
             transaction = decode_transaction(raw)
@@ -47,5 +45,3 @@ def check_proposal(view: ChainReader, mempool: Mempool, proposal: Sequence[bytes
             raise Rejection(rejection.reason, what, place=place) from rejection
         promised[sender] = promised.get(sender, 0) + needs.cost
         counted[sender] = counted.get(sender, 0) + 1
-        transactions.append(transaction)
-    return transactions

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -33,20 +32,10 @@ def run_home(home: Home, engine: Path, options: NodeOptions, ready: Callable[[No
         ready: Called with the node and its port when it answers.
 
     Raises:
-        ConfigurationError: If it cannot listen, or the chain did not start from the home's genesis.
+        ConfigurationError: If it cannot listen.
         StorageError: If the home cannot be used, or another process runs it.
     """
-    companion = NetworkCompanion(
-        home.name,
-        home.key or b"",
-        command=home.engine_command(engine),
-        rpc_url=home.rpc_url,
-        socket=home.app_socket,
-        logs=home.log_directory,
-        snapshot_blocks=home.snapshot_blocks,
-        check=partial(_check, home),
-        others=home.others,
-    )
+    companion = NetworkCompanion(home, engine)
     options = replace(
         options,
         pace=NETWORK,
@@ -83,11 +72,3 @@ def _prepare(home: Home, engine: Path) -> None:
             Chain.create(home.chain_directory, home.genesis).close()
         else:
             asyncio.run(join_network(home, engine))
-
-
-def _check(home: Home, chain: Chain) -> None:
-    """Refuse a chain that is not the home's, and a validator that could vote twice."""
-    if chain.genesis != home.genesis:
-        what = f"{home.chain_directory} did not start from {home.directory / 'genesis.toml'}"
-        raise NetworkHaltError(Halt.OTHER_GENESIS, what)
-    check_votes(home, chain)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from trailboss.api.errors import HttpError, missing
+from trailboss.api.errors import missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
 from trailboss.api.requests import U64
 from trailboss.node.network import Network, NetworkStatus, ValidatorStatus
@@ -46,10 +46,5 @@ async def signed_header(call: Call, *, height: U64) -> SignedHeaderAnswer:
 def _network(call: Call) -> Network:
     found = call.node.network
     if found is None:
-        raise no_network()
+        raise missing("this node runs its chain alone, without a network")
     return found
-
-
-def no_network() -> HttpError:
-    """Return the refusal of a node that runs a chain alone."""
-    return missing("this node runs its chain alone, without a network")

@@ -15,7 +15,7 @@ def compare_with_node(chain: Chain, url: str, to: int | None, names: tuple[str, 
     Raises:
         NotFound: If no node answers.
         Refused: If the node, or the chain, can no longer say all of the block in which they part.
-        Rejection: Likewise.
+        Rejection: Likewise, or if they part below the first block that the chain has.
     """
     with closing(Client(url)) as client:
         last = min(chain.height, client.get("/height")["height"], chain.height if to is None else to)
@@ -26,7 +26,11 @@ def compare_with_node(chain: Chain, url: str, to: int | None, names: tuple[str, 
         if not differs(last):
             return None
         # A hash commits to all blocks before, so the hashes are equal up to a height and differ from there on.
-        height = bisect_left(range(last), True, key=differs)
+        base = chain.blocks.base
+        height = bisect_left(range(last), True, base, key=differs)
+        if height == base > 0:
+            # They may part below the first block that the chain has.
+            chain.blocks.check_there(base - 1)
         if height == 0:
             sides = (str(chain.blocks[0].hash), client.get("/block/0")["hash"])
             return Parting(0, (Difference("genesis", "hash of block 0", *sides),), names)

@@ -8,16 +8,15 @@ import argparse
 import os
 import random
 import shutil
-import signal
-import sys
 import tempfile
 import time
-import traceback
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.faults.children import forked, killed
 from tests.unit.chain.joining import Offer, filled_chain, offer_of, small_parts
 from trailboss.chain import Chain
 from trailboss.primitives.errors import StorageError
@@ -26,33 +25,11 @@ MARGIN: Final = 1.1  # times the longest restoration: some kills come too late
 NO_CHAIN: Final = ("no such directory", "interrupted here", "no chain here")
 
 
-def _forked(offer: Offer, directory: Path) -> int:
-    """Start a process that restores the chain."""
-    child = os.fork()
-    if child:
-        return child
-    status = 1
-    try:
-        restoration = offer.begin(directory)
-        for index, chunk in enumerate(offer.chunks):
-            restoration.accept(index, chunk)
-        restoration.finish()
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-        raise
-    finally:
-        sys.stderr.flush()
-        os._exit(status)
-
-
-def _killed(child: int, seconds: float) -> bool:
-    """Kill a process after some time; return whether it was still at work."""
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, f"the child failed: status {status}"
-    return os.WIFSIGNALED(status)
+def _restore(offer: Offer, directory: Path) -> None:
+    restoration = offer.begin(directory)
+    for index, chunk in enumerate(offer.chunks):
+        restoration.accept(index, chunk)
+    restoration.finish()
 
 
 def _is_chain(offer: Offer, directory: Path) -> bool:
@@ -80,16 +57,17 @@ def run(kills: int, seed: int) -> None:
     with local, tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         small_parts(patch)
         offer, directory = offer_of(local.chain), Path(folder, "chain")
+        restore = partial(_restore, offer, directory)
         start = time.perf_counter()
-        os.waitpid(_forked(offer, directory), 0)
+        os.waitpid(forked(restore), 0)
         longest = time.perf_counter() - start
         whole = amid = 0
         for _ in range(kills):
             if _is_chain(offer, directory):
                 shutil.rmtree(directory)
-            amid += _killed(_forked(offer, directory), dice.uniform(0, MARGIN * longest))
+            amid += killed(forked(restore), dice.uniform(0, MARGIN * longest))
             whole += _is_chain(offer, directory)
-        os.waitpid(_forked(offer, directory), 0)
+        os.waitpid(forked(restore), 0)
         assert _is_chain(offer, directory)
     print(f"{kills} restorations, {amid} killed at work: {whole} left the whole chain, {kills - whole} none")
 

@@ -13,15 +13,12 @@ import mmap
 import os
 import random
 import shutil
-import signal
-import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from tests.faults.children import forked, killed
 from trailboss.chain.replay import verify_chain
 from trailboss.sandbox import cache
 from trailboss.sandbox.engine import FrameRun
@@ -52,36 +49,6 @@ def read_image() -> Image:
     found = cache._decoded(cache._image_path(cache.released_digest()).read_bytes())
     assert found is not None
     return found
-
-
-def _forked(work: Callable[[], None]) -> int:
-    """Start a process that does some work and must not come back."""
-    child = os.fork()
-    if child:
-        return child
-    status = 1
-    try:
-        work()
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-        raise
-    finally:
-        sys.stderr.flush()
-        os._exit(status)
-
-
-def _killed(child: int, seconds: float) -> bool:
-    """Kill a process after some time; return whether it was still at work.
-
-    Raises:
-        AssertionError: If it has failed by itself.
-    """
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, f"the child failed: status {status}"
-    return os.WIFSIGNALED(status)
 
 
 def _succeeded(child: int) -> None:
@@ -120,7 +87,7 @@ def kill_builds(kills: int, seed: int, base: Path) -> str:
     """
     dice = random.Random(seed)
     image = read_image()
-    killed = without_code = 0
+    amid = without_code = 0
     for _ in range(kills):
         if dice.random() < 0.5:
             shutil.rmtree(base, ignore_errors=True)
@@ -129,11 +96,11 @@ def kill_builds(kills: int, seed: int, base: Path) -> str:
                 code.unlink()
         base.mkdir(exist_ok=True)
         # Squared, so that many fall into the first moments, when the files are written.
-        killed += _killed(_forked(lambda: _build(image, base)), LONGEST_BUILD * dice.random() ** 2)
+        amid += killed(forked(lambda: _build(image, base)), LONGEST_BUILD * dice.random() ** 2)
         without_code += not list(base.rglob("*.code"))
-        _succeeded(_forked(lambda: _use(image, base)))
+        _succeeded(forked(lambda: _use(image, base)))
     return (
-        f"{kills} builders, {killed} killed at work, {without_code} before there was code: every next one ran a frame"
+        f"{kills} builders, {amid} killed at work, {without_code} before there was code: every next one ran a frame"
     )
 
 
@@ -207,14 +174,14 @@ def kill_writers(kills: int, seed: int, base: Path) -> str:
                 shutil.rmtree(directory, ignore_errors=True)
                 log.write_text("")
             moment[0] = 0
-            child = _forked(lambda: _write(directory, log, moment))
+            child = forked(lambda: _write(directory, log, moment))
             time.sleep(LONGEST_LIFE * dice.random())
             aim, end = dice.randrange(len(MOMENTS)), time.monotonic() + PATIENCE
             while moment[0] != aim and time.monotonic() < end:
                 pass
-            assert _killed(child, 0), "the writer stopped by itself"
+            assert killed(child, 0), "the writer stopped by itself"
             met[MOMENTS[moment[0]]] += 1
-            _succeeded(_forked(lambda: _check(directory, log)))
+            _succeeded(forked(lambda: _check(directory, log)))
     heights = len(_lines(log))
     moments = ", ".join(f"{count} during a {name}" for name, count in met.items())
     return f"{kills} writers killed, {moments}; the last chain has {heights} blocks: every one opened and verified"

@@ -99,9 +99,7 @@ def kill_builds(kills: int, seed: int, base: Path) -> str:
         amid += killed(forked(lambda: _build(image, base)), LONGEST_BUILD * dice.random() ** 2)
         without_code += not list(base.rglob("*.code"))
         _succeeded(forked(lambda: _use(image, base)))
-    return (
-        f"{kills} builders, {amid} killed at work, {without_code} before there was code: every next one ran a frame"
-    )
+    return f"{kills} builders, {amid} killed at work, {without_code} before there was code: every next one ran a frame"
 
 
 # The chain

@@ -25,5 +25,10 @@ class Validator(Struct, frozen=True):
 
     @property
     def identity(self) -> bytes:
-        """How the engine names it: the first 20 bytes of the SHA-256 of its public key."""
-        return sha256(self.public_key)[:IDENTITY_BYTES]
+        """How the engine names it, 20 bytes."""
+        return identity_of(self.public_key)
+
+
+def identity_of(public_key: bytes) -> bytes:
+    """Return how the engine names the owner of a public key: the first 20 bytes of the key's SHA-256."""
+    return sha256(public_key)[:IDENTITY_BYTES]

@@ -10,7 +10,8 @@ import msgspec
 
 from trailboss import __version__
 from trailboss.network.abci import Handler
-from trailboss.network.application import APPLICATION_VERSION, NANOSECONDS_PER_MS, OK, REFUSED, Application, Committee
+from trailboss.network.application import NANOSECONDS_PER_MS, OK, REFUSED, Application, Committee
+from trailboss.network.engine_files import APPLICATION_VERSION
 from trailboss.network.sync import Joining, SnapshotOffer
 from trailboss.network.sync_answers import OfferResult
 from trailboss.node.logs import log

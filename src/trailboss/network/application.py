@@ -17,6 +17,7 @@ from trailboss.crypto.digest import sha256
 from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Mempool
 from trailboss.model.blocks import Origin, Status
 from trailboss.model.transactions import Transaction
+from trailboss.network.engine_files import FIRST_HEIGHT
 from trailboss.network.halts import Halt, NetworkHaltError
 from trailboss.network.participation import Participation
 from trailboss.network.proposals import check_proposal
@@ -24,8 +25,6 @@ from trailboss.node.block_builder import Builder
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32
 
-FIRST_HEIGHT: Final = 1
-APPLICATION_VERSION: Final = 1  # of the state transition, as the engine's headers state it
 NANOSECONDS_PER_MS: Final = 1_000_000
 OK: Final = 0
 REVERTED: Final = 1

@@ -34,7 +34,7 @@ class NetworkCompanion:
 
     def __init__(self, home: Home, engine: Path) -> None:
         """Prepare it for the node of a home, with the engine's program."""
-        self._home = home
+        self._home, self._key = home, home.key
         self._command = home.engine_command(engine)
         self._client = EngineClient(home.rpc_url)
         self.failure: BaseException | None = None  # what its node has failed of, once both have ended
@@ -93,14 +93,14 @@ class NetworkCompanion:
 
     def validators(self) -> list[ValidatorStatus]:
         """Return the validators, in the order of genesis."""
-        own, attendance = self._home.key, self._application.participation.attendance()
+        attendance = self._application.participation.attendance()
         return [
             ValidatorStatus(
                 identity=validator.identity,
                 public_key=validator.public_key,
                 power=validator.power,
                 fee_account=validator.fee_account,
-                is_here=validator.public_key == own,
+                is_here=validator.public_key == self._key,
                 proposed=seen.proposed,
                 signed=seen.signed,
                 blocks=seen.blocks,

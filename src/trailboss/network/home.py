@@ -26,8 +26,9 @@ from msgspec import Struct
 from trailboss.chain.export_frames import writing
 from trailboss.chain.opening import Genesis, genesis_text, parse_genesis
 from trailboss.codec.toml import table_text
+from trailboss.model.validators import identity_of
 from trailboss.network.engine_files import configuration_text, genesis_document
-from trailboss.network.keys import identity_of, node_key_text, public_bytes, read_public_key, validator_key_text
+from trailboss.network.keys import node_key_text, public_bytes, read_public_key, validator_key_text
 from trailboss.node.options import is_loopback
 from trailboss.primitives.errors import ConfigurationError, StorageError
 

@@ -12,9 +12,8 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from trailboss.crypto.digest import domain_digest
-from trailboss.model.validators import PUBLIC_KEY_BYTES, Validator
+from trailboss.model.validators import PUBLIC_KEY_BYTES, identity_of
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.primitives.octets import ZERO_ADDRESS
 
 PUBLIC_TYPE: Final = "tendermint/PubKeyEd25519"
 PRIVATE_TYPE: Final = "tendermint/PrivKeyEd25519"
@@ -30,11 +29,6 @@ def new_key(seed: str | None, purpose: str) -> Ed25519PrivateKey:
 def public_bytes(key: Ed25519PrivateKey) -> bytes:
     """Return the public key, 32 bytes."""
     return key.public_key().public_bytes_raw()
-
-
-def identity_of(public_key: bytes) -> bytes:
-    """Return how the engine names the owner of a public key, 20 bytes."""
-    return Validator(public_key, 1, ZERO_ADDRESS).identity
 
 
 def validator_key_text(key: Ed25519PrivateKey) -> str:

@@ -87,13 +87,18 @@ class Engine:
 
     def __init__(self, name: str, member: RestartingMember, records: Records) -> None:
         self.name, self.member, self.records = name, member, records
+        self.base = 0  # height below and at which it has no blocks
         self.stored = self.state = 0  # height of the last block, and of the last one whose effects are saved
         self.saved: tuple[int, Answer] | None = None
         self.cut: Point | None = None  # where its work is cut off
 
     def forget_all(self) -> None:
         """Start with empty data."""
-        self.stored = self.state = 0
+        self.begin_at(0)
+
+    def begin_at(self, height: int) -> None:
+        """Start with the data that joining by a snapshot leaves: a state, and no block."""
+        self.base = self.stored = self.state = height
         self.saved = None
 
     def finalize(self, block: EngineBlock) -> Answer:
@@ -122,6 +127,7 @@ class Engine:
     def _commit(self, block: EngineBlock) -> None:
         with self.member.dies_at(CommitPoint.__members__.get(self.cut.name) if self.cut else None):
             self.member.application.commit()
+        self.member.offer_snapshot()
         self._check_standing(block.height)
 
     def _reach(self, point: Point) -> None:

@@ -16,6 +16,7 @@ from trailboss.index import Index
 from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Journal, Mempool
 from trailboss.model.blocks import Block
 from trailboss.network.application import Application
+from trailboss.network.sync import SnapshotOffer
 from trailboss.node.block_builder import Builder, Clocks, Published
 from trailboss.node.options import NETWORK, NodeOptions
 from trailboss.params import ChainParams
@@ -25,6 +26,7 @@ from trailboss.vm.engine import Engine
 
 SETTINGS = StoreSettings(flush_interval=4, kept_journal=64, map_size=1 << 16)
 """A store that flushes so often that a short schedule meets it."""
+SNAPSHOT_BLOCKS = 2  # between two snapshots that a member takes
 CLOCKS = Clocks(lambda: 0, lambda: 0)
 
 
@@ -87,6 +89,7 @@ class RestartingMember(Member):
     def open(self) -> None:
         """Start the process on what is durable."""
         engine, path = self._new_engine(), self.directory
+        self._runs = True
         self.mempool, self.index = Mempool(), Unindexed()
         if path is None:
             self.chain = Chain(self.genesis, engine)
@@ -102,10 +105,20 @@ class RestartingMember(Member):
             is_stopping=lambda: False,
         )
         self.application = Application(self.builder, self.mempool, self._admitted)
+        self.snapshots = SnapshotOffer(SNAPSHOT_BLOCKS)
         self._planted(self)
 
+    def offer_snapshot(self) -> None:
+        """Take a snapshot of the last block if one is due; those in memory have no member that could join by it."""
+        if self.directory is not None:
+            self.snapshots.note(self.application.view)
+            self.snapshots.close()
+
     def kill(self) -> None:
-        """End the process: nothing that is not durable yet becomes so."""
+        """End the process, if it runs: nothing that is not durable yet becomes so."""
+        if not self._runs:
+            return
+        self._runs = False
         self.mempool.close()
         self.chain.engine.close()
         if self.directory is not None:
@@ -114,12 +127,16 @@ class RestartingMember(Member):
 
     def wipe(self) -> None:
         """End the process, and start another one on nothing."""
+        self.end()
+        self.open()
+
+    def end(self) -> None:
+        """End the process, and remove all that it has kept."""
         self.kill()
         self.accepted.clear()
         self.excuses.clear()
         if self.directory is not None:
             shutil.rmtree(self.directory)
-        self.open()
 
     @contextmanager
     def dies_at(self, point: CommitPoint | None) -> Iterator[None]:

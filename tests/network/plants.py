@@ -96,6 +96,29 @@ def _stale_standing(member: RestartingMember) -> None:
     member.application.standing = lambda: answers.pop() if answers else standing()
 
 
+def _lying_chunks(member: RestartingMember) -> None:
+    """Offer snapshots of which no chunk is right."""
+    load = member.snapshots.load_chunk
+
+    def load_wrong(request: Any, answer: Any) -> None:
+        load(request, answer)
+        answer.chunk = bytes(len(answer.chunk))
+
+    member.snapshots.load_chunk = load_wrong
+
+
+def _other_snapshot(member: RestartingMember) -> None:
+    """List snapshots of another state."""
+    list_snapshots = member.snapshots.list_snapshots
+
+    def list_others(request: Any, answer: Any) -> None:
+        list_snapshots(request, answer)
+        for each in answer.snapshots:
+            each.hash = bytes(len(each.hash))
+
+    member.snapshots.list_snapshots = list_others
+
+
 def _set(part: str, name: str, value: Any) -> Callable[[RestartingMember], None]:
     return lambda member: setattr(getattr(member, part), name, value)
 
@@ -122,6 +145,8 @@ PLANTS: Mapping[str, tuple[Callable[[RestartingMember], object], str]] = Mapping
         "queue": (lambda member: setattr(member.chain.queue, "__class__", _StubbornQueue), "InvariantError|app hash"),
         "memory": (lambda member: setattr(member.chain._mechanisms, "rewind", lambda: None), "InvariantError|app hash"),
         "standing": (_stale_standing, "stands at|finalizes block"),
+        "chunks of a snapshot": (_lying_chunks, "answers 3 to chunk"),
+        "snapshots": (_other_snapshot, "has another snapshot of block"),
         "silence": (_set("builder", "_announce", lambda _: None), "ended because None"),
     }
 )

@@ -3,8 +3,8 @@
 In a schedule clients send transactions to members that pass some of them on; proposers take turns, and some are
 hostile; rounds fail after PrepareProposal or ProcessProposal; FinalizeBlock is repeated, also with other blocks;
 processes end at every point between FinalizeBlock and Commit, stay away for some blocks, and replay; members begin
-again at genesis. After every height all members have the app hash and the results of a plain chain that builds the
-same blocks, and at the end all that a chain holds.
+again at genesis, or join by a snapshot of the others, some of which lie. After every height all members have the app
+hash and the results of a plain chain that builds the same blocks, and at the end all that a chain holds.
 
     python -m tests.network.schedules --count 10000 --seed 1
 """
@@ -21,6 +21,7 @@ from random import Random
 from tests.model.histories import Call, Dice
 from tests.model.scripted_engine import ScriptedEngine
 from tests.network.engines import Divergence, Engine, EngineBlock, Point, Records
+from tests.network.joins import join_by_snapshot, small_parts
 from tests.network.members import CommitPoint, Killed, PreparedGenesis, RestartingMember
 from tests.network.oracle import Oracle, check
 from tests.network.traffic import (
@@ -87,7 +88,7 @@ class Schedule:
         Raises:
             Divergence: If members differ from one another or from the plain chain, or a law does not hold.
         """
-        with self._opened:
+        with self._opened, small_parts():
             for engine in self.engines:
                 engine.handshake()
             for height in range(1, self._blocks + 1):
@@ -112,7 +113,7 @@ class Schedule:
             self._apply(engine, block)
         if self._away is not None and self._away[1] <= height:
             self._come_back()
-        elif self._away is None and self._dice.often(4):
+        elif self._away is None and self._dice.often(16 if self._has_disk else 4):
             self._begin_again(self._dice.pick(self.engines))
         for engine in self.engines:
             if not self._is_away(engine):
@@ -282,11 +283,19 @@ class Schedule:
         self._catch_up(engine)
 
     def _begin_again(self, engine: Engine) -> None:
-        """Have a member lose its chain, and perhaps its engine's data too, and replay all blocks."""
-        engine.member.wipe()
-        if self._dice.often(50):
-            engine.forget_all()
-        self.seen["replays from genesis"] += 1
+        """Have a member lose its chain, and perhaps its engine's data too; it joins by a snapshot or replays all."""
+        others = [other for other in self.engines if other is not engine]
+        if (
+            self._has_disk
+            and self._dice.often(70)
+            and join_by_snapshot(self._dice, engine, others, self.records, self.seen)
+        ):
+            self.seen["joins by a snapshot"] += 1
+        else:
+            engine.member.wipe()
+            if engine.base or self._dice.often(50):
+                engine.forget_all()
+            self.seen["replays from genesis"] += 1
         self._start(engine)
         self._catch_up(engine)
 

@@ -12,15 +12,15 @@ from tests.network.schedules import run_schedules
 SCHEDULES = 300
 BATCH = 25
 FIRST = 1
-NOTICED_WITHIN = 30  # schedules
+NOTICED_WITHIN = 100  # schedules
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(FIRST, FIRST + SCHEDULES, BATCH))
 def test_members_agree_with_a_plain_chain_in_every_schedule(first: int) -> None:
-    """Through hostile proposals, repeated blocks, crashes between FinalizeBlock and Commit, replays; laws hold."""
+    """Through hostile proposals, repeated blocks, crashes before Commit, replays, joins by a snapshot; laws hold."""
     seen = run_schedules(first, BATCH)
-    for what in ("applications restarted", "blocks finalized again", "crashes", "fires", "members away", "timers"):
+    for what in ("applications restarted", "blocks finalized again", "crashes", "fires", "joins by a snapshot"):
         assert seen[what], what
 
 

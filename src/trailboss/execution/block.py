@@ -80,7 +80,7 @@ def apply_block(
         close_market = deliver_timers(session, mechanism)
     if not nothing_waits(overlay.read):
         _deliver_messages(session)
-    _close(session, close_market)
+    close_block(session, close_market)
     state_root = store.commit(context.height, overlay.changes())
     block = seal_block(
         context,
@@ -122,7 +122,7 @@ def _deliver_messages(session: BlockSession) -> None:
             session.receipts.append(run_envelope(session, envelope, reserved, body))
 
 
-def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
+def close_block(session: BlockSession, close_market: Callable[[], None]) -> None:
     """Write what the block leaves for the next: totals, basefees and the money burned. Spec: CIP-3 §2."""
     if session.reservations:
         raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")

@@ -43,14 +43,15 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> Callable[[], 
     mechanism.expire(session.queue.died())
     recorder = Recorder(session)
     opened = session.hooks.open(session)
-    context = _selection_context(session, opened.market)
-    selection = mechanism.select(_due_timers(session, mechanism.policy), context)
+    context = selection_context(session, opened.market)
+    selection = mechanism.select(due_timers(session, mechanism.policy), context)
     all_first = mechanism.policy.charging is Charging.ALL_FIRST
     # In turn, each decision is asked for only when those before it have been carried out.
     for decisions in [list(selection)] if all_first else ([decision] for decision in selection):
         # CHARGE
         for decision in decisions:
-            _apply(session, decision, recorder)
+            recorder.decided(decision)
+            apply_decision(session, decision)
         # RUN, SETTLE
         for decision in decisions:
             _fire(session, decision, recorder)
@@ -59,7 +60,7 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> Callable[[], 
     return partial(opened.close, rest)
 
 
-def _due_timers(session: BlockSession, policy: DeliveryPolicy) -> DueTimers:
+def due_timers(session: BlockSession, policy: DeliveryPolicy) -> DueTimers:
     """Return the due timers, older heights first, in order of insertion within a height. Spec: CIP-5 §3.2."""
     if policy.joined_max:
         return admit_timers(session, policy.joined_max, partial(_least_cost, session))
@@ -76,7 +77,8 @@ def _least_cost(session: BlockSession, timer: Timer) -> int:
     return gas_limit * (cycle_basefee + rules.market.surcharge) + rules.timer.max_cells_per_fire * cell_basefee
 
 
-def _selection_context(session: BlockSession, market: Market) -> SelectionContext[Market]:
+def selection_context(session: BlockSession, market: Market) -> SelectionContext[Market]:
+    """Return what the block offers its mechanism."""
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
     lane_cycles_max, lane_cells_max = rules.market.timer_cycles_max, rules.timer_cells_max()
@@ -96,9 +98,8 @@ def _selection_context(session: BlockSession, market: Market) -> SelectionContex
     )
 
 
-def _apply(session: BlockSession, decision: Decision, recorder: Recorder) -> None:
+def apply_decision(session: BlockSession, decision: Decision) -> None:
     """Carry out one decision up to the point where a handler would run. Spec: CIP-5 §5.1, CIP-5 §5.4."""
-    recorder.decided(decision)
     timer = decision.timer
     match decision.verdict:
         case Verdict.FIRE:

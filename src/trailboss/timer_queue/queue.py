@@ -5,7 +5,7 @@ alone.* A key is (height, timer id), as the state orders its timers. The frontie
 the ring has slots, and may lie inside a height.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice, takewhile
 from typing import Final
 
@@ -17,7 +17,7 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.timer_queue.bucket import IsOut, Pending
 from trailboss.timer_queue.near import NearTimers
 from trailboss.timer_queue.placement import Tier, check_calendar, epoch_of, epoch_start, tier_of
-from trailboss.timer_queue.source import StoredTimers
+from trailboss.timer_queue.source import TimerSource
 
 READ_AHEAD_MAX: Final = 1_024
 """Most timers that one block reads before they are due, a few milliseconds of work.
@@ -52,6 +52,7 @@ class TimerQueue:
     Spec: CIP-1v3 §2. Decision: D-02, D-10
 
     >>> from trailboss.state.store import MemoryStore
+    >>> from trailboss.timer_queue.source import StoredTimers
     >>> calendar = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
     >>> queue = TimerQueue(calendar, StoredTimers(MemoryStore()))
     >>> for sequence, height in enumerate((3, 30, 6)):
@@ -73,7 +74,7 @@ class TimerQueue:
     _frontier: tuple[int, bytes]
     _far: int | None  # lowest height beyond the frontier; `NEVER` if nothing lies there, None until it is looked up
 
-    def __init__(self, calendar: CalendarParams, source: StoredTimers, now: int = 0) -> None:
+    def __init__(self, calendar: CalendarParams, source: TimerSource, now: int = 0) -> None:
         """Open a queue over the timers that are committed after the block of height ``now``.
 
         Complexity: that of reading what is due, and at most ``READ_AHEAD_MAX`` timers more.
@@ -240,6 +241,10 @@ class TimerQueue:
             committed = (timer.height for timer in islice(self._committed_beyond(0), 1))
             self._far = min(chain(placed, committed), default=NEVER)
         return None if self._far == NEVER else self._far
+
+    def uncommitted(self) -> Mapping[bytes, Pending | None]:
+        """Return what the present block has placed beyond memory, by id; None for a timer that has left."""
+        return self._changed
 
     def advance(self, now: int) -> None:
         """Begin the block of a height, over any number of blocks; the source must hold the state before it.

@@ -1,6 +1,7 @@
 """Where the queue reads the timers that it does not hold in memory: the committed state."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.primitives.units import U64_MAX
@@ -12,6 +13,19 @@ from trailboss.timer_queue.bucket import Pending
 def pending_of(timer: Timer) -> Pending:
     """Return what the queue holds of a timer."""
     return Pending(timer.expires_at, timer.sequence, timer.timer_id, timer.fee_payer, timer.height)
+
+
+class TimerSource(Protocol):
+    """Where a queue finds the timers that it does not hold in memory."""
+
+    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[Pending]:
+        """Yield timers from a height and an id, or the beginning of one, on, ascending."""
+
+    def count_below(self, height: int) -> int:
+        """Return how many timers are due below a height, which may be 2**64."""
+
+    def height_of(self, timer_id: bytes) -> int | None:
+        """Return the height of a timer, or None if there is none of that id."""
 
 
 class StoredTimers:

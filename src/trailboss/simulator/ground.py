@@ -1,0 +1,227 @@
+"""What a simulation stands on: a mechanism with its parameters, agents, their actors and money; and how orders run.
+
+The same ground carries a mechanism alone (`trailboss.simulator.alone`) and a whole chain (`trailboss.simulator.whole`).
+Every actor has one program, which is no program: its frames do what the agents have ordered.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from trailboss.chain.development import CHAIN_ID, PROPOSER, development_account
+from trailboss.chain.drafts import draft_deployment
+from trailboss.codec.canonical import encode_canonical
+from trailboss.crypto.digest import keccak256
+from trailboss.execution.auction.market import TIP as AUCTION_TIP
+from trailboss.execution.genesis import Genesis, apply_genesis
+from trailboss.execution.globalbox.records import read_globalbox
+from trailboss.execution.lane.market import TIP as LANE_TIP
+from trailboss.governance.markets import LANE_KEY
+from trailboss.governance.parameters import Read
+from trailboss.governance.rules import BASEFEES_KEY, Rules
+from trailboss.mechanisms.registry import build_mechanism
+from trailboss.model import calls
+from trailboss.model.actors import TIMER_SCHEDULE, Account, decode_account, encode_account, encode_manifest
+from trailboss.model.calls import AuctionRequest, GlobalboxRequest
+from trailboss.model.configs import Basefees, LaneState, MarketKind, amount_octets, encode_record
+from trailboss.model.globalbox import FRACTION_BITS
+from trailboss.model.timers import TimerRequest
+from trailboss.params import ChainParams
+from trailboss.primitives.octets import Address
+from trailboss.simulator.agents.base import Agent
+from trailboss.simulator.orders import Plan, Schedule, View
+from trailboss.state.keys import account_key, code_key, manifest_key
+from trailboss.state.store import MemoryStore
+
+SOURCE: Final = b"# What frames of this actor do is drawn.\n"
+CODE_HASH: Final = keccak256(SOURCE)
+BANK: Final = 0  # number of the actor that has no agent, and money for all orders of money
+BANK_FUNDS: Final = 10**30
+WALLET_FUNDS: Final = 10**30
+ORDER_CYCLES: Final = 60_000  # cycles that a transaction with an order uses
+ORDER_CELLS: Final = 600  # cells of it
+SLOT: Final = b"touched"
+
+
+class Ground(Struct, frozen=True, kw_only=True, dict=True):
+    """A scenario, ready to run; agents keep what they have seen, so each run needs its own."""
+
+    mechanism: str
+    preset: str
+    overrides: Mapping[str, int]
+    funds: Sequence[int]  # what each actor has, base units; the bank, number 0, is not among them
+    agents: Sequence[Agent] = field(default_factory=list)
+
+    @cached_property
+    def addresses(self) -> list[bytes]:
+        """Addresses of all actors, the bank's first."""
+        deployer = development_account(PROPOSER).address
+        numbers = range(len(self.funds) + 1)
+        return [bytes(draft_deployment(deployer, SOURCE, b"actor %d" % number)[1]) for number in numbers]
+
+    @cached_property
+    def numbers(self) -> dict[bytes, int]:
+        """Number of each actor by address."""
+        return {address: number for number, address in enumerate(self.addresses)}
+
+    @cached_property
+    def agent_of(self) -> dict[int, int]:
+        """Number of each actor's agent."""
+        return {actor: number for number, agent in enumerate(self.agents) for actor in agent.actors}
+
+    @cached_property
+    def genesis(self) -> Genesis:
+        """What the chain begins from."""
+        balances = {self.wallet: WALLET_FUNDS, Address(self.addresses[BANK]): BANK_FUNDS}
+        balances |= {Address(address): funds for address, funds in zip(self.addresses[1:], self.funds, strict=True)}
+        return Genesis(
+            chain_id=CHAIN_ID,
+            preset=self.preset,
+            mechanism=self.mechanism,
+            proposer=development_account(PROPOSER).address,
+            accounts=balances,
+            overrides=self.overrides,
+        )
+
+    @cached_property
+    def params(self) -> ChainParams:
+        """Parameters of the chain."""
+        return self.genesis.params()
+
+    @cached_property
+    def wallet(self) -> Address:
+        """Who sends all transactions."""
+        return development_account("simulator").address
+
+    @cached_property
+    def kind(self) -> MarketKind:
+        """What the mechanism keeps for its market."""
+        return build_mechanism(self.mechanism, self.params).policy.keeps
+
+    def first_state(self) -> dict[bytes, bytes | None]:
+        """Return the state after genesis: actors are there, and all basefees are at their floors."""
+        kept = _Kept()
+        apply_genesis(self.genesis, kept)
+        state, fees, lane = kept.written, self.params.fees, self.params.lane
+        for number, address in enumerate(self.addresses):
+            record = state[account_key(address)]
+            account = decode_account(record) if record is not None else Account()
+            account.code_hash, account.owner = CODE_HASH, self.wallet
+            if number in self.agent_of and self.agents[self.agent_of[number]].asked:
+                account.agent = address
+            state[account_key(address)] = encode_account(account)
+            state[manifest_key(address)] = encode_manifest([TIMER_SCHEDULE])
+        state[code_key(CODE_HASH)] = SOURCE
+        floor = amount_octets(fees.min_basefee)
+        state[BASEFEES_KEY] = encode_record(Basefees(floor, floor))
+        if self.kind is MarketKind.LANE:
+            state[LANE_KEY] = encode_record(LaneState(amount_octets(lane.basefee_min)))
+        return state
+
+
+class _Kept(MemoryStore):
+    """A store that keeps what genesis writes."""
+
+    def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Any:
+        self.written = dict(changes)
+        return super().commit(height, changes)
+
+
+class Plans:
+    """The plans of live timers, and of those that have ended while Globalbox's mailbox holds fires of them."""
+
+    def __init__(self, kind: MarketKind, read: Read) -> None:
+        """Follow the timers of a state."""
+        self._is_global, self._read = kind is MarketKind.GLOBALBOX, read
+        self.live: dict[bytes, Plan] = {}
+        self._gone: dict[bytes, Plan] = {}
+
+    def add(self, plan: Plan) -> None:
+        """Follow a timer."""
+        self.live[plan.timer_id] = plan
+
+    def find(self, timer_id: bytes) -> Plan:
+        """Return the plan of a timer that lives, or whose fire is in the mailbox."""
+        plan = self.live.get(timer_id)
+        return self._gone[timer_id] if plan is None else plan
+
+    def end(self, timer_id: bytes) -> Plan:
+        """Take out a timer that has ended, and return its plan."""
+        plan = self.live.pop(timer_id)
+        if self._is_global:
+            self._gone[timer_id] = plan
+        return plan
+
+    def settle(self) -> None:
+        """Forget, after a block, what nothing asks for any more."""
+        if self._gone:
+            box = read_globalbox(self._read)
+            if box.first == box.next:
+                self._gone.clear()
+
+
+def view_of(rules: Rules, balance_of: Callable[[int], int]) -> View:
+    """Return what agents see of a block with these rules."""
+    timer_cycle, timer_cell = rules.timer_basefees()
+    return View(
+        height=rules.height,
+        user_basefee=rules.user_basefees()[0],
+        timer_basefee=timer_cycle,
+        cell_basefee=timer_cell,
+        lane_basefee=rules.market.lane_basefee or 0,
+        previous_tip=rules.market.previous_tip,
+        lane_cycles_max=rules.market.timer_cycles_max,
+        balance_of=balance_of,
+    )
+
+
+Request = TimerRequest | AuctionRequest | GlobalboxRequest
+
+
+def request_of(ground: Ground, kind: MarketKind, order: Schedule) -> tuple[str, Request]:
+    """Return the host call by which an actor sets a timer under a market, and its arguments."""
+    address = ground.addresses[order.actor]
+    match kind:
+        case MarketKind.AUCTION:
+            return calls.SET_TIMEOUT_AUCTION, AuctionRequest(order.height, b"", address, order.gas_limit)
+        case MarketKind.GLOBALBOX:
+            is_watch = order.watches is not None
+            request = GlobalboxRequest(
+                target=ground.addresses[order.called],
+                payload=b"",
+                due_height=None if is_watch else order.height,
+                watch_keys=(ground.addresses[order.watches] + SLOT,) if order.watches is not None else None,
+                gas_limit=order.gas_limit,
+                bid=(order.tip or 0) << FRACTION_BITS,
+                expiry_height=order.expires_at or None,
+            )
+            return calls.SET_STATE_WATCH if is_watch else calls.SET_TIMEOUT_GLOBALBOX, request
+        case _:
+            has_fees = kind is MarketKind.LANE
+            asks = has_fees and order.cap is None and order.tip is None and _is_asked(ground, order.actor)
+            return calls.SCHEDULE, TimerRequest(
+                height=order.height,
+                payload=b"",
+                gas_limit=order.gas_limit,
+                expires_at=order.expires_at or None,
+                max_fee_per_cycle=order.cap if has_fees else None,
+                max_priority_fee_per_cycle=order.tip if has_fees else None,
+                gas_bidding_agent=address if asks else None,
+            )
+
+
+def _is_asked(ground: Ground, actor: int) -> bool:
+    return ground.agents[ground.agent_of[actor]].asked
+
+
+TIPS: Final = {MarketKind.LANE: LANE_TIP, MarketKind.AUCTION: AUCTION_TIP}
+"""What an agent's answer calls the tip, by market."""
+
+
+def answer_of(bid: tuple[int, int] | None, kind: MarketKind) -> bytes:
+    """Return the answer of a gas bidding agent, cap and tip; what is no bid for None."""
+    if bid is None:
+        return encode_canonical(None)
+    return encode_canonical({"max_fee_per_cycle": bid[0], f"{TIPS[kind]}_per_cycle": min(bid)})

@@ -1,0 +1,1 @@
+"""What runs a study: points and replications, workers, results with their provenance, figures and pages."""

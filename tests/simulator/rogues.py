@@ -6,7 +6,18 @@ from typing import Any
 
 from trailboss.simulator.agents.base import Agent
 from trailboss.simulator.ground import Ground
-from trailboss.simulator.orders import Cancel, Ending, Fire, Fund, Order, Plan, Schedule, Touch, View, Work
+from trailboss.simulator.orders import (
+    Cancel,
+    Fire,
+    Fund,
+    Order,
+    PlannedTimer,
+    Schedule,
+    Touch,
+    UnfiredTimer,
+    View,
+    Work,
+)
 
 FRAME = 10_000  # cycles of a frame
 
@@ -18,7 +29,7 @@ class Rogue(Agent):
         super().__init__(name, actors)
         self.asked, self._is_global = asked, is_global
         self._random = Random(f"rogue {seed} {name}")
-        self._plans: dict[bytes, Plan] = {}
+        self._plans: dict[bytes, PlannedTimer] = {}
         self.seen: list[Any] = []
 
     def _schedule(self, actor: int, view: View) -> Schedule:
@@ -59,16 +70,16 @@ class Rogue(Agent):
             else:
                 yield Work(draw.choice((50_000, 900_000, 5_000_000)), draw.choice((500, 20_000)))
 
-    def again(self, plan: Plan, view: View) -> Iterable[Schedule]:
+    def again(self, plan: PlannedTimer, view: View) -> Iterable[Schedule]:
         if self._random.random() < 0.5:
             yield self._schedule(plan.order.called, view)
 
-    def bid(self, plan: Plan, view: View) -> tuple[int, int] | None:
+    def bid(self, plan: PlannedTimer, view: View) -> tuple[int, int] | None:
         draw = self._random
         cap = draw.choice((0, 1, 3, 10, 100))
         return None if draw.random() < 0.2 else (cap, draw.randint(0, cap))
 
-    def saw_plan(self, plan: Plan, view: View) -> None:
+    def saw_plan(self, plan: PlannedTimer, view: View) -> None:
         self._plans[plan.timer_id] = plan
 
     def saw_fire(self, fire: Fire, view: View) -> None:
@@ -76,7 +87,7 @@ class Rogue(Agent):
         if fire.plan.order.watches is None:
             self._plans.pop(fire.plan.timer_id, None)
 
-    def saw_ending(self, ending: Ending, view: View) -> None:
+    def saw_ending(self, ending: UnfiredTimer, view: View) -> None:
         self.seen.append((ending.plan.timer_id, str(ending.end)))
         self._plans.pop(ending.plan.timer_id, None)
 

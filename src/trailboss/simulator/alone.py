@@ -30,25 +30,26 @@ from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model import calls, effects
 from trailboss.model.actors import Account, decode_account
 from trailboss.model.blocks import Origin
-from trailboss.model.configs import MarketKind, amount_of
+from trailboss.model.configs import amount_of
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import TIMER_CANCELLED_BY_DELAY, TIMER_EXPIRED, TIMER_UNFUNDED
-from trailboss.model.timers import Timer, TimerEnd
+from trailboss.model.timers import Timer, TimerEnd, TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, Amount, Cells, Cycles, Height
+from trailboss.simulator.dialects import ASKING
 from trailboss.simulator.engine import AgentEngine, fits, show, use_up
-from trailboss.simulator.ground import BANK, ORDER_CELLS, ORDER_CYCLES, SLOT, Ground, Plans, request_of, view_of
+from trailboss.simulator.ground import BANK, ORDER_CELLS, ORDER_CYCLES, SLOT, Ground, Plans, view_of
 from trailboss.simulator.orders import (
     BlockResult,
     Cancel,
-    Ending,
     Fire,
     Fund,
     Order,
-    Plan,
+    PlannedTimer,
     Schedule,
     Touch,
+    UnfiredTimer,
     View,
     Work,
 )
@@ -65,7 +66,7 @@ ENDINGS: Final = {
 }
 
 
-class Table(Overlay):
+class FlatState(Overlay):
     """The state as one table: what is written stays written."""
 
     __slots__ = ("_touched", "table")
@@ -135,7 +136,7 @@ class Purses(Ledger):
 
     def credit(self, address: bytes, amount: int) -> None:
         """Add to a balance."""
-        self.balances[address] = self.balances.get(address, 0) + amount
+        self.balances[address] = Amount(self.balances.get(address, 0) + amount)
 
     def debit(self, address: bytes, amount: int) -> None:
         """Take from a balance; ``INSUFFICIENT_BALANCE`` if it holds less."""
@@ -143,7 +144,7 @@ class Purses(Ledger):
         if held < amount:
             what = f"{Address(address)} holds {held} base units, {amount} are needed"
             raise Rejection(RejectionReason.INSUFFICIENT_BALANCE, what)
-        self.balances[address] = held - amount
+        self.balances[address] = Amount(held - amount)
 
     def code(self, account: Account) -> str:
         """Return no source: none runs."""
@@ -219,10 +220,10 @@ class Alone:
         self._mechanism = build_mechanism(ground.mechanism, self._params)
         state = {key: value for key, value in ground.first_state().items() if value is not None}
         accounts = {key[1:]: decode_account(value) for key, value in state.items() if key[:1] == ACCOUNTS}
-        self._table, self._ledger = Table(state), Purses(accounts)
+        self._table, self._ledger = FlatState(state), Purses(accounts)
         self._source = FarTimers()
         self._queue = TimerQueue(self._params.calendar, self._source)
-        self._plans = Plans(ground.kind, self._table.read)
+        self._plans = Plans(self._table.read)
         self._engine = AgentEngine(ground, self._plans.find)
         self._totals: dict[str, int] = {}
         self._cycles_used = 0
@@ -239,7 +240,7 @@ class Alone:
         """Return how many timers live."""
         return len(self._plans.live)
 
-    def plan_of(self, timer_id: bytes) -> Plan | None:
+    def plan_of(self, timer_id: bytes) -> PlannedTimer | None:
         """Return the plan of a live timer."""
         return self._plans.live.get(timer_id)
 
@@ -304,10 +305,10 @@ class _Block:
         self._ground, self._plans, self._ledger = world.ground, world._plans, world._ledger
         agents = enumerate(self._ground.agents)
         self._orders = [(number, order) for number, agent in agents for order in agent.orders(view)]
-        self._accepted: list[Plan] = []
+        self._accepted: list[PlannedTimer] = []
         self._frame = self._ground.params.costs.frame_base
         self._fires: list[Fire] = []
-        self._endings: list[Ending] = []
+        self._endings: list[UnfiredTimer] = []
         self._refused: list[tuple[int, Order]] = []
         self._tips = 0
 
@@ -352,7 +353,7 @@ class _Block:
             case Fund(actor, amount):
                 self._ledger.transfer(addresses[BANK], addresses[actor], amount)
             case Touch(actor):
-                self._session.overlay.touch(addresses[actor])
+                self._world._table.touch(addresses[actor])
 
     def _meter(self) -> Meter:
         return Meter(U64_MAX, U64_MAX)
@@ -371,9 +372,9 @@ class _Block:
 
     def _schedule(self, number: int, order: Schedule, meter: Meter) -> None:
         session, actor = self._session, self._ground.addresses[order.actor]
-        form, request = request_of(self._ground, session.context.rules.market.kind, order)
+        form, request = ASKING[session.context.rules.market.kind].request(self._ground, order)
         scope = self._scope(actor)
-        if form == calls.SCHEDULE:
+        if isinstance(request, TimerRequest):
             timer_id = schedule_timer(scope, actor, request, meter)
         else:
             timer_id = bytes(session.hooks.calls[form](scope, actor, request, meter))
@@ -381,14 +382,14 @@ class _Block:
             if isinstance(effect, effects.TimerScheduled):
                 session.queue.place(pending_of(effect.timer))
                 session.follower.schedule(effect.timer)
-        plan = Plan(order, number, timer_id, session.context.height)
+        plan = PlannedTimer(order, number, timer_id, session.context.height)
         self._plans.add(plan)
         self._accepted.append(plan)
 
-    def _cancel(self, plan: Plan) -> None:
+    def _cancel(self, plan: PlannedTimer) -> None:
         session, actor = self._session, self._ground.addresses[plan.order.actor]
         scope = self._scope(actor)
-        if session.context.rules.market.kind is MarketKind.GLOBALBOX:
+        if calls.CANCEL_GLOBALBOX in session.hooks.calls:
             request = self._ground.addresses[plan.order.called], plan.timer_id
             session.hooks.calls[calls.CANCEL_GLOBALBOX](scope, actor, request, self._meter())
         else:
@@ -398,7 +399,7 @@ class _Block:
             self._end(plan.timer_id, TimerEnd.CANCELLED)
 
     def _end(self, timer_id: bytes, end: TimerEnd) -> None:
-        self._endings.append(Ending(self._plans.end(timer_id), self._view.height, end))
+        self._endings.append(UnfiredTimer(self._plans.end(timer_id), self._view.height, end))
 
     # Timers
 

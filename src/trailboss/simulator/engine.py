@@ -13,8 +13,9 @@ from trailboss.model import calls
 from trailboss.model.configs import MarketKind
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.simulator.ground import ORDER_CELLS, ORDER_CYCLES, SLOT, Ground, answer_of, request_of
-from trailboss.simulator.orders import BlockResult, Cancel, Fund, Order, Plan, Schedule, Touch, View, Work
+from trailboss.simulator.dialects import ASKING
+from trailboss.simulator.ground import ORDER_CELLS, ORDER_CYCLES, SLOT, Ground
+from trailboss.simulator.orders import BlockResult, Cancel, Fund, Order, PlannedTimer, Schedule, Touch, View, Work
 from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.failures import exhaustion
 from trailboss.vm.host import Host
@@ -48,13 +49,13 @@ class AgentEngine:
 
     view: View
 
-    def __init__(self, ground: Ground, find: Callable[[bytes], Plan]) -> None:
+    def __init__(self, ground: Ground, find: Callable[[bytes], PlannedTimer]) -> None:
         """Run the frames of a ground's actors; ``find`` returns the plan of a live timer."""
         self._ground, self._find = ground, find
         self._frame = ground.params.costs.frame_base
         self.orders: list[tuple[int, Order]] = []
         self.refused: list[tuple[int, Order]] = []
-        self.accepted: list[Plan] = []
+        self.accepted: list[PlannedTimer] = []
 
     def version(self) -> str:
         """Return the engine's name and version."""
@@ -76,7 +77,7 @@ class AgentEngine:
         kind = scope.session.context.rules.market.kind
         if frame.handler == GET_BID:
             plan = self._find(scope.envelope.timer_id)
-            return FrameOutcome(answer_of(self._ground.agents[plan.agent].bid(plan, self.view), kind), None)
+            return FrameOutcome(ASKING[kind].answer(self._ground.agents[plan.agent].bid(plan, self.view)), None)
         try:
             if frame.handler == ORDER:
                 self._carry_out(*self.orders[int.from_bytes(frame.payload, "big")], host, meter, kind)
@@ -92,7 +93,7 @@ class AgentEngine:
                 case Schedule():
                     self._schedule(number, order, host, kind)
                 case Cancel(plan):
-                    self._cancel(plan, host, kind)
+                    self._cancel(plan, host)
                 case Fund(actor, amount):
                     host.transfer(addresses[actor], amount)
                 case Touch():
@@ -103,7 +104,7 @@ class AgentEngine:
         spent = order if isinstance(order, Work) else Work(ORDER_CYCLES, ORDER_CELLS)
         use_up(spent, meter, meter.cycles_used)
 
-    def _fire(self, plan: Plan, host: Host, meter: Meter, kind: MarketKind) -> FrameOutcome:
+    def _fire(self, plan: PlannedTimer, host: Host, meter: Meter, kind: MarketKind) -> FrameOutcome:
         order = plan.order
         # The frame's base is charged, and it is part of what the fire uses.
         meter.cycles_used -= self._frame
@@ -119,15 +120,15 @@ class AgentEngine:
         return FrameOutcome(b"", FAILED.error() if order.fails else None)
 
     def _schedule(self, number: int, order: Schedule, host: Host, kind: MarketKind) -> None:
-        form, request = request_of(self._ground, kind, order)
+        form, request = ASKING[kind].request(self._ground, order)
         if isinstance(request, TimerRequest):
             timer_id = host.schedule_timer(request)
         else:
-            timer_id = bytes(host.market_call(form, request))  # type: ignore[arg-type]  # a setting call returns an id
-        self.accepted.append(Plan(order, number, timer_id, self.view.height))
+            timer_id = bytes(host.market_call(form, request))
+        self.accepted.append(PlannedTimer(order, number, timer_id, self.view.height))
 
-    def _cancel(self, plan: Plan, host: Host, kind: MarketKind) -> None:
-        if kind is MarketKind.GLOBALBOX:
+    def _cancel(self, plan: PlannedTimer, host: Host) -> None:
+        if host.has_call(calls.CANCEL_GLOBALBOX):
             host.market_call(calls.CANCEL_GLOBALBOX, (self._ground.addresses[plan.order.called], plan.timer_id))
         else:
             host.cancel_timer(plan.timer_id)

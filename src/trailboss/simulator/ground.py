@@ -12,26 +12,19 @@ from msgspec import Struct, field
 
 from trailboss.chain.development import CHAIN_ID, PROPOSER, development_account
 from trailboss.chain.drafts import draft_deployment
-from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
-from trailboss.execution.auction.market import TIP as AUCTION_TIP
 from trailboss.execution.genesis import Genesis, apply_genesis
 from trailboss.execution.globalbox.records import read_globalbox
-from trailboss.execution.lane.market import TIP as LANE_TIP
-from trailboss.governance.markets import LANE_KEY
+from trailboss.governance.markets import GLOBALBOX_KEY, LANE_KEY
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import BASEFEES_KEY, Rules
 from trailboss.mechanisms.registry import build_mechanism
-from trailboss.model import calls
 from trailboss.model.actors import TIMER_SCHEDULE, Account, decode_account, encode_account, encode_manifest
-from trailboss.model.calls import AuctionRequest, GlobalboxRequest
 from trailboss.model.configs import Basefees, LaneState, MarketKind, amount_octets, encode_record
-from trailboss.model.globalbox import FRACTION_BITS
-from trailboss.model.timers import TimerRequest
 from trailboss.params import ChainParams
 from trailboss.primitives.octets import Address
 from trailboss.simulator.agents.base import Agent
-from trailboss.simulator.orders import Plan, Schedule, View
+from trailboss.simulator.orders import PlannedTimer, View
 from trailboss.state.keys import account_key, code_key, manifest_key
 from trailboss.state.store import MemoryStore
 
@@ -104,7 +97,7 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
         """Return the state after genesis: actors are there, and all basefees are at their floors."""
         kept = _Kept()
         apply_genesis(self.genesis, kept)
-        state, fees, lane = kept.written, self.params.fees, self.params.lane
+        state, fees = kept.written, self.params.fees
         for number, address in enumerate(self.addresses):
             record = state[account_key(address)]
             account = decode_account(record) if record is not None else Account()
@@ -116,9 +109,16 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
         state[code_key(CODE_HASH)] = SOURCE
         floor = amount_octets(fees.min_basefee)
         state[BASEFEES_KEY] = encode_record(Basefees(floor, floor))
-        if self.kind is MarketKind.LANE:
-            state[LANE_KEY] = encode_record(LaneState(amount_octets(lane.basefee_min)))
+        if self.kind in _FIRST_RECORDS:
+            key, market = _FIRST_RECORDS[self.kind](self.params)
+            state[key] = encode_record(market)
         return state
+
+
+_FIRST_RECORDS: Final[Mapping[MarketKind, Callable[[ChainParams], tuple[bytes, LaneState]]]] = {
+    MarketKind.LANE: lambda params: (LANE_KEY, LaneState(amount_octets(params.lane.basefee_min)))
+}
+"""Market to state key and record of one that has come to rest."""
 
 
 class _Kept(MemoryStore):
@@ -132,25 +132,25 @@ class _Kept(MemoryStore):
 class Plans:
     """The plans of live timers, and of those that have ended while Globalbox's mailbox holds fires of them."""
 
-    def __init__(self, kind: MarketKind, read: Read) -> None:
+    def __init__(self, read: Read) -> None:
         """Follow the timers of a state."""
-        self._is_global, self._read = kind is MarketKind.GLOBALBOX, read
-        self.live: dict[bytes, Plan] = {}
-        self._gone: dict[bytes, Plan] = {}
+        self._read, self._has_mailbox = read, read(GLOBALBOX_KEY) is not None
+        self.live: dict[bytes, PlannedTimer] = {}
+        self._gone: dict[bytes, PlannedTimer] = {}
 
-    def add(self, plan: Plan) -> None:
+    def add(self, plan: PlannedTimer) -> None:
         """Follow a timer."""
         self.live[plan.timer_id] = plan
 
-    def find(self, timer_id: bytes) -> Plan:
+    def find(self, timer_id: bytes) -> PlannedTimer:
         """Return the plan of a timer that lives, or whose fire is in the mailbox."""
         plan = self.live.get(timer_id)
         return self._gone[timer_id] if plan is None else plan
 
-    def end(self, timer_id: bytes) -> Plan:
+    def end(self, timer_id: bytes) -> PlannedTimer:
         """Take out a timer that has ended, and return its plan."""
         plan = self.live.pop(timer_id)
-        if self._is_global:
+        if self._has_mailbox:
             self._gone[timer_id] = plan
         return plan
 
@@ -175,53 +175,3 @@ def view_of(rules: Rules, balance_of: Callable[[int], int]) -> View:
         lane_cycles_max=rules.market.timer_cycles_max,
         balance_of=balance_of,
     )
-
-
-Request = TimerRequest | AuctionRequest | GlobalboxRequest
-
-
-def request_of(ground: Ground, kind: MarketKind, order: Schedule) -> tuple[str, Request]:
-    """Return the host call by which an actor sets a timer under a market, and its arguments."""
-    address = ground.addresses[order.actor]
-    match kind:
-        case MarketKind.AUCTION:
-            return calls.SET_TIMEOUT_AUCTION, AuctionRequest(order.height, b"", address, order.gas_limit)
-        case MarketKind.GLOBALBOX:
-            is_watch = order.watches is not None
-            request = GlobalboxRequest(
-                target=ground.addresses[order.called],
-                payload=b"",
-                due_height=None if is_watch else order.height,
-                watch_keys=(ground.addresses[order.watches] + SLOT,) if order.watches is not None else None,
-                gas_limit=order.gas_limit,
-                bid=(order.tip or 0) << FRACTION_BITS,
-                expiry_height=order.expires_at or None,
-            )
-            return calls.SET_STATE_WATCH if is_watch else calls.SET_TIMEOUT_GLOBALBOX, request
-        case _:
-            has_fees = kind is MarketKind.LANE
-            asks = has_fees and order.cap is None and order.tip is None and _is_asked(ground, order.actor)
-            return calls.SCHEDULE, TimerRequest(
-                height=order.height,
-                payload=b"",
-                gas_limit=order.gas_limit,
-                expires_at=order.expires_at or None,
-                max_fee_per_cycle=order.cap if has_fees else None,
-                max_priority_fee_per_cycle=order.tip if has_fees else None,
-                gas_bidding_agent=address if asks else None,
-            )
-
-
-def _is_asked(ground: Ground, actor: int) -> bool:
-    return ground.agents[ground.agent_of[actor]].asked
-
-
-TIPS: Final = {MarketKind.LANE: LANE_TIP, MarketKind.AUCTION: AUCTION_TIP}
-"""What an agent's answer calls the tip, by market."""
-
-
-def answer_of(bid: tuple[int, int] | None, kind: MarketKind) -> bytes:
-    """Return the answer of a gas bidding agent, cap and tip; what is no bid for None."""
-    if bid is None:
-        return encode_canonical(None)
-    return encode_canonical({"max_fee_per_cycle": bid[0], f"{TIPS[kind]}_per_cycle": min(bid)})

@@ -39,7 +39,7 @@ class Schedule(Struct, frozen=True, gc=False, kw_only=True):
 class Cancel(Struct, frozen=True, gc=False):
     """The end of a timer of one's own."""
 
-    plan: "Plan"
+    plan: "PlannedTimer"
 
 
 class Fund(Struct, frozen=True, gc=False):
@@ -65,7 +65,7 @@ class Touch(Struct, frozen=True, gc=False):
 Order = Schedule | Cancel | Fund | Work | Touch
 
 
-class Plan(Struct, gc=False, eq=False):
+class PlannedTimer(Struct, gc=False, eq=False):
     """A timer that has been accepted."""
 
     order: Schedule
@@ -77,7 +77,7 @@ class Plan(Struct, gc=False, eq=False):
 class Fire(NamedTuple):
     """One fire."""
 
-    plan: Plan
+    plan: PlannedTimer
     height: int
     due: int  # height from which it counts as late
     is_ok: bool  # whether it did not revert
@@ -96,10 +96,10 @@ class Fire(NamedTuple):
         return self.burned + self.tip
 
 
-class Ending(NamedTuple):
+class UnfiredTimer(NamedTuple):
     """The end of a timer that did not fire."""
 
-    plan: Plan
+    plan: PlannedTimer
     height: int
     end: TimerEnd
 
@@ -121,9 +121,9 @@ class BlockResult(Struct, frozen=True, gc=False, kw_only=True):
     """What a block came to."""
 
     view: View  # the prices that were in force in it
-    accepted: list[Plan]  # timers that were scheduled
+    accepted: list[PlannedTimer]  # timers that were scheduled
     fires: list[Fire]  # in order
-    endings: list[Ending]
+    endings: list[UnfiredTimer]
     waiting: int  # due timers that wait after it
     timer_cycles: int  # cycles of its fires
     cycles: int  # cycles of everything

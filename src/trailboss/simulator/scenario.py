@@ -103,7 +103,7 @@ def parse_scenario(text: str) -> Scenario:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"this is not TOML: {error}") from None
-    scenario = converted(table, Scenario)
+    scenario: Scenario = converted(table, Scenario)
     check_scenario(scenario)
     return scenario
 

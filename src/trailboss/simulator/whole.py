@@ -16,7 +16,7 @@ from trailboss.model.transactions import ExecuteActor, Transaction, sign_transac
 from trailboss.primitives.octets import Address
 from trailboss.simulator.engine import NUMBER_WIDTH, ORDER, AgentEngine, show
 from trailboss.simulator.ground import BANK, ORDER_CELLS, ORDER_CYCLES, Ground, Plans, view_of
-from trailboss.simulator.orders import BlockResult, Cancel, Ending, Fire, Order, Schedule, Touch, Work
+from trailboss.simulator.orders import BlockResult, Cancel, Fire, Order, Schedule, Touch, UnfiredTimer, Work
 from trailboss.state.store import MemoryStore
 from trailboss.views.records import event_view
 
@@ -28,10 +28,10 @@ class _Prepared(MemoryStore):
 
     def __init__(self, ground: Ground) -> None:
         super().__init__()
-        self._first = ground.first_state()
+        self._opening = ground.first_state()
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Any:
-        return super().commit(height, self._first if height == 0 else changes)
+        return super().commit(height, self._opening if height == 0 else changes)
 
 
 class Whole:
@@ -41,7 +41,7 @@ class Whole:
         """Stand on a ground, before block 1."""
         self.ground = ground
         store, params = _Prepared(ground), ground.params
-        self._plans = Plans(ground.kind, store.read)
+        self._plans = Plans(store.read)
         self._engine = AgentEngine(ground, self._plans.find)
         genesis = apply_genesis(ground.genesis, store)
         blocks = History(MemoryArchive(), params.governance.block_interval_ms, genesis)
@@ -116,9 +116,9 @@ class Whole:
         )
         return sign_transaction(blank, development_account("simulator").private_key)
 
-    def _ends(self, block: Block) -> tuple[list[Fire], list[Ending]]:
+    def _ends(self, block: Block) -> tuple[list[Fire], list[UnfiredTimer]]:
         """Return the fires and the other ends of a block, in order."""
-        fires, endings = list[Fire](), list[Ending]()
+        fires, endings = list[Fire](), list[UnfiredTimer]()
         for event in block.events:
             if event.name == TIMER_QUEUED:
                 facts = event_view(event, block.height).data
@@ -130,7 +130,7 @@ class Whole:
             if event.name in TIMER_ENDINGS:
                 plan, end = self._plans.end(event.timer_id), TimerEnd(TIMER_ENDINGS[event.name])
                 if end is not TimerEnd.FIRED:
-                    endings.append(Ending(plan, block.height, end))
+                    endings.append(UnfiredTimer(plan, block.height, end))
         return fires, endings
 
     def _fire(self, receipt: ReceiptRecord, height: int) -> Fire:

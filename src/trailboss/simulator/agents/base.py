@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from trailboss.simulator.orders import Ending, Fire, Order, Plan, Schedule, View
+from trailboss.simulator.orders import Fire, Order, PlannedTimer, Schedule, UnfiredTimer, View
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 _-]{0,31}$"
 ACTORS_MAX = 100_000
@@ -32,12 +32,12 @@ class Agent:
         del view
         return ()
 
-    def again(self, plan: Plan, view: View) -> Iterable[Schedule]:
+    def again(self, plan: PlannedTimer, view: View) -> Iterable[Schedule]:
         """Return the timers that a fire which does not fail schedules; their owner is the actor that it calls."""
         del plan, view
         return ()
 
-    def bid(self, plan: Plan, view: View) -> tuple[int, int] | None:
+    def bid(self, plan: PlannedTimer, view: View) -> tuple[int, int] | None:
         """Return cap and tip that it bids for a timer when it is asked, base units a cycle; None if it does not answer.
 
         In the lane the cap is that of lane basefee and tip together, in the auction of cycle basefee and tip.
@@ -45,13 +45,13 @@ class Agent:
         del plan, view
         return None
 
-    def saw_plan(self, plan: Plan, view: View) -> None:
+    def saw_plan(self, plan: PlannedTimer, view: View) -> None:
         """Note a timer of its own that has been accepted, after the block."""
 
     def saw_fire(self, fire: Fire, view: View) -> None:
         """Note a fire of its own, after the block."""
 
-    def saw_ending(self, ending: Ending, view: View) -> None:
+    def saw_ending(self, ending: UnfiredTimer, view: View) -> None:
         """Note the end of a timer of its own that did not fire, after the block."""
 
     def was_refused(self, order: Order, view: View) -> None:
@@ -69,6 +69,7 @@ class AgentRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
     def problem(self, blocks: int) -> str | None:
         """Return what is wrong between its values, in words that begin with the field, for a scenario so long."""
         del blocks
+        return None
 
     def agent(self, name: str, actors: range, draws: Draws) -> Agent:
         """Return an agent of this row; its name has its number if the row stands for several."""

@@ -112,6 +112,7 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
             previous_tip=rules.market.previous_tip,
             marginal_tip=0 if last is None else last.marginal_tip,
             lane_cycles_max=rules.market.timer_cycles_max,
+            has_mailbox=self.kind is MarketKind.GLOBALBOX,
             balance_of=balance_of,
             addresses=self.addresses,
         )

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
@@ -12,10 +12,14 @@ from msgspec.structs import replace
 from tests.simulator.test_alone import told
 from trailboss.model.timers import TimerEnd
 from trailboss.primitives.errors import ConfigurationError
+from trailboss.simulator.agents.arrivals import AnyPattern
 from trailboss.simulator.agents.base import Agent
+from trailboss.simulator.agents.keeper import Funding, Impatience
+from trailboss.simulator.agents.offers import AnyOffer
+from trailboss.simulator.agents.quantities import Exponential, Lognormal, Pareto, Uniform
 from trailboss.simulator.alone import Alone
 from trailboss.simulator.orders import BlockResult, Schedule, View, Work
-from trailboss.simulator.scenario import Scenario, at_load, parse_scenario, read_scenario
+from trailboss.simulator.scenario import AnyRow, Scenario, at_load, parse_scenario, read_scenario
 from trailboss.simulator.whole import Whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -477,3 +481,12 @@ def test_every_example_of_the_page_runs() -> None:
         for mechanism in MECHANISMS:
             run(replace(scenario, mechanism=mechanism), 20)
     assert kinds == {"poisson", "crowd", "loop", "trigger", "traffic"}
+
+
+def test_the_page_names_every_field() -> None:
+    """Each field of each kind of agent, offer, pattern and distribution stands on the page of scenarios."""
+    page = (ROOT / "docs/reference/scenarios.md").read_text(encoding="utf-8")
+    kinds = [*get_args(AnyRow), *get_args(AnyOffer), *get_args(AnyPattern), Uniform, Exponential, Lognormal, Pareto]
+    for kind in [*kinds, Impatience, Funding, Scenario]:
+        for name in kind.__struct_fields__:
+            assert re.search(rf"`{name}`|^{name} = |\[\[?{name}\]|[{{ ]{name} = ", page, re.MULTILINE), (kind, name)

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from tests.simulator.test_alone import told
+from tests.simulator.agreement import facts
 from trailboss.model.timers import TimerEnd
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.simulator.agents.arrivals import AnyPattern
@@ -172,8 +172,8 @@ def test_every_kind_is_the_same_alone_and_on_a_whole_chain(mechanism: str) -> No
     ends: set[TimerEnd] = set()
     for _ in range(30):
         found, expected = alone.build(), whole.build()
-        for name, value in told(expected).items():
-            assert told(found)[name] == value, f"block {whole.height}: {name}"
+        for name, value in facts(expected).items():
+            assert facts(found)[name] == value, f"block {whole.height}: {name}"
         assert alone.balances() == whole.balances()
         ends |= {ending.end for ending in expected.endings}
     assert TimerEnd.CANCELLED in ends

@@ -19,7 +19,7 @@ class FairnessMeasure:
         """Give it the agent of each actor, by number; without them it knows actors only."""
         self._agent_of = agent_of
         self._first = self._last = 0  # heights of blocks
-        self._ahead: dict[int, Counter[int]] = {}  # heights to actors to how many timers become due
+        self._ahead: dict[int, dict[int, int]] = {}  # heights to actors to how many timers become due
         self._due = Counter[int]()  # actors to how many timers are due
         self._asked, self._served, self._cycles = Counter[int](), Counter[int](), Counter[int]()
         self._since: dict[int, int] = {}  # actors with due timers to the first block without a fire since the last
@@ -29,14 +29,15 @@ class FairnessMeasure:
         """Count a block."""
         height = self._last = block.view.height
         self._first = self._first or height
-        for actor, count in self._ahead.pop(height, Counter[int]()).items():
+        for actor, count in self._ahead.pop(height, {}).items():
             if count:
                 self._due[actor] += count
                 self._asked[actor] += count
                 self._since.setdefault(actor, height)
         for plan in block.accepted:
             if plan.order.watches is None:
-                self._ahead.setdefault(_begins(plan), Counter()).update((plan.order.actor,))
+                ahead = self._ahead.setdefault(_begins(plan), {})
+                ahead[plan.order.actor] = ahead.get(plan.order.actor, 0) + 1
         fired = dict[int, None]()
         for fire in block.fires:
             actor = fire.plan.order.actor

@@ -18,7 +18,7 @@ from trailboss.simulator.validation.fee_market import (
     population_run,
     rule_of,
 )
-from trailboss.simulator.validation.laws import Law, Reading, equal
+from trailboss.simulator.validation.laws import Law, Reproduction, equal
 
 BLOCKS: Final = 20_000
 FIRST: Final = 10**18  # basefee of the first block, base units a cycle
@@ -108,44 +108,50 @@ def block_use() -> Law:
     )
 
 
-def _proportional(divisor: int) -> Reading:
+def _proportional(divisor: int) -> Reproduction:
     demand = demand_of(CHAOTIC * divisor)
     found, drift = long_run(chain_step(rule_of(divisor)), demand)
-    return Reading(f"d = 1/{divisor}, a chaotic path, d·s = 4", *proportional_bounds(divisor, drift), found, ROUNDING)
+    return Reproduction(
+        f"d = 1/{divisor}, a chaotic path, d·s = 4", *proportional_bounds(divisor, drift), found, ROUNDING
+    )
 
 
-def _restless(name: str, step: Step, bounds: Callable[[float], tuple[float, float]]) -> Reading:
+def _restless(name: str, step: Step, bounds: Callable[[float], tuple[float, float]]) -> Reproduction:
     found, drift = long_run(step, restless(1))
-    return Reading(f"{name}, users who are others in every block", *bounds(drift), found, ROUNDING)
+    return Reproduction(f"{name}, users who are others in every block", *bounds(drift), found, ROUNDING)
 
 
-def _in_the_lane() -> Reading:
+def _in_the_lane() -> Reproduction:
     results, _ = population_run(EIP_1559.alpha, CHAOTIC * EIP_1559.alpha)
     lane_target = results[0].view.lane_cycles_max / ELASTICITY
     prices = [result.view.lane_basefee for result in results]
     used = [result.timer_cycles / lane_target for result in results[:-1]]
     drift = log(prices[-1] / prices[0]) / len(used)
     name = f"the lane with a population, d·s = 4, {len(used)} blocks from the floor on"
-    return Reading(name, *proportional_bounds(8, drift), sum(used) / len(used), ROUNDING)
+    return Reproduction(name, *proportional_bounds(8, drift), sum(used) / len(used), ROUNDING)
 
 
-def _exponential() -> Reading:
+def _exponential() -> Reproduction:
     found, drift = long_run(exponential_step, restless(1))
     expected = 1 + drift * EIP_1559.alpha
     return equal("the exponential rule, users who are others in every block", expected, found, ROUNDING)
 
 
 ROUNDING: Final = 10**-6  # in targets: prices are integers
-BLOCK_USE: Final = """
+EXCESS: Final = proportional_bounds(EIP_1559.alpha, 0.0)[1] - 1
+WRITTEN: Final = written_bounds(0.0)
+BLOCK_USE: Final = f"""
 Let r be the mean of log(b'/b) over a run, which goes to 0 as long as prices stay within bounds, and x = g − 1 the use
 of a block, in targets beyond the target, between −1 and 1. Under a rule in proportion r is the mean of log(1 + d·x).
 The logarithm lies below its tangent at 0 and above its chord from −1 to 1, so
 
 1 + r/d ≤ mean use ≤ 2(r − log(1 − d)) / (log(1 + d) − log(1 − d)),
 
-with r = 0 and d = 1/8: between the target and 6.27 % more. Under the exponential rule b' = b·exp(d·x) the mean use is
-1 + r/d exactly.
+with r = 0 and d = 1/8: between the target and {EXCESS:.2%} more. Under the exponential rule b' = b·exp(d·x) the mean
+use is 1 + r/d exactly.
 
-The lane's rule as written moves by log(1 + x), x clipped to ±1/8. The same argument with the corners of that curve gives
-it much wider bounds: the chords from (log(7/8), 0) to (log(9/8), 9/8) and from (log(7/8), 7/8) to (log(9/8), 2).
+The lane's rule as written moves by log(1 + x), x clipped to ±1/8. The same argument with the corners of that curve
+gives it much wider bounds, the chords from (log(7/8), 0) to (log(9/8), 9/8) and from (log(7/8), 7/8) to (log(9/8), 2):
+with r = 0 from {WRITTEN[0]:.3f} to {WRITTEN[1]:.3f} targets. A demand that fills a block up to some price and uses 7/8
+of the target above it comes to the upper one.
 """

@@ -6,7 +6,7 @@ Prices and cycles are integers, so that a chaotic path is the same on every mach
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
-from math import exp, inf, log
+from math import inf, log
 from typing import Final
 
 import numpy as np
@@ -17,8 +17,7 @@ from trailboss.primitives.units import Price
 from trailboss.simulator.agents.base import Agent
 from trailboss.simulator.orders import BlockResult, Order, PlannedTimer, Schedule, View
 from trailboss.simulator.scenario import ROOM
-from trailboss.simulator.streams import stream
-from trailboss.simulator.validation.laws import Law, Reading, equal
+from trailboss.simulator.validation.laws import Law, Reproduction, equal
 from trailboss.simulator.validation.scripts import ASKING_GAS, GAS, run
 
 TARGET: Final = 10**12  # cycles: coarse enough that rounding does not matter
@@ -30,6 +29,7 @@ AS_WRITTEN: Final = BasefeeRule(TARGET, 1, 8, 1, 10**24, least_rise=1)
 DIVISORS: Final = (2, 4, 8, 16)
 STABLE, DOUBLED, CHAOTIC = 1.5, 2.1, 4.0  # d·s, which is 2 at the threshold
 BLOCKS: Final = 20_000
+ATTRACTOR_BLOCKS: Final = 1_000
 SETTLING: Final = 2_000  # blocks before those that are looked at
 SAME: Final = 10**-6  # of the width: prices nearer than this are one point of an attractor
 TRIED: Final = 8_000  # prices to the basefee at rest, at half of which the criterion of Li and Yorke is tried
@@ -115,7 +115,7 @@ def exponent(divisor: int, demand: UniformDemand) -> float:
 
 def attractor(divisor: int, demand: UniformDemand) -> int:
     """Return how many different prices a path comes to in the long run."""
-    blocks = islice(path(rule_of(divisor), demand, demand.lowest), SETTLING, SETTLING + 1_000)
+    blocks = islice(path(rule_of(divisor), demand, demand.lowest), SETTLING, SETTLING + ATTRACTOR_BLOCKS)
     return len({round(basefee / (SAME * demand.width)) for basefee, _ in blocks})
 
 
@@ -212,32 +212,36 @@ def stability() -> Law:
             *thresholds,
             late,
             written,
-            equal("Lyapunov exponent at d·s = 1.5, d = 1/8", log(STABLE - 1), exponent(8, stable), 0.001),
+            equal(f"Lyapunov exponent at d·s = {STABLE}, d = 1/8", log(STABLE - 1), exponent(8, stable), 0.001),
             equal("prices of the attractor there", 1, attractor(8, stable)),
-            equal("prices of the attractor at d·s = 2.1, d = 1/2: the period doubles", 2, attractor(2, twice)),
-            Reading("Lyapunov exponent at d·s = 2.1, d = 1/8", SURE, inf, exponent(8, doubled)),
-            Reading("Lyapunov exponent at d·s = 4, d = 1/8", SURE, inf, exponent(8, chaotic)),
-            Reading("prices of the attractor there, of 1,000 blocks", 100, inf, attractor(8, chaotic)),
-            Reading("prices at which the criterion of Li and Yorke holds there", 1, inf, li_yorke(8, chaotic)),
-            equal("the same at d·s = 1.5", 0, li_yorke(8, stable)),
+            equal(f"prices of the attractor at d·s = {DOUBLED}, d = 1/2: the period doubles", 2, attractor(2, twice)),
+            Reproduction(f"Lyapunov exponent at d·s = {DOUBLED}, d = 1/8", SURE, inf, exponent(8, doubled)),
+            Reproduction(f"Lyapunov exponent at d·s = {CHAOTIC:g}, d = 1/8", SURE, inf, exponent(8, chaotic)),
+            Reproduction(
+                f"prices of the attractor there, of {ATTRACTOR_BLOCKS:,} blocks", 100, inf, attractor(8, chaotic)
+            ),
+            Reproduction("prices at which the criterion of Li and Yorke holds there", 1, inf, li_yorke(8, chaotic)),
+            equal(f"the same at d·s = {STABLE}", 0, li_yorke(8, stable)),
             *_seen_in_the_lane(),
         ),
     )
 
 
-def _seen_in_the_lane() -> Iterable[Reading]:
+def _seen_in_the_lane() -> Iterable[Reproduction]:
     """Yield what the lane itself does with a population of users."""
     for product, least, most in ((STABLE, 0.0, 1 / POPULATION), (CHAOTIC, 1.0, inf)):
         results, differing = population_run(EIP_1559.alpha, product * EIP_1559.alpha)
         where = f"the lane with {POPULATION} users, d·s = {product:g}, d = 1/8"
         yield equal(f"{where}: blocks whose basefee is not the map's", 0, differing)
-        yield Reading(f"{where}: range of the basefee at the end, in widths of the values", least, most, swing(results))
+        yield Reproduction(
+            f"{where}: range of the basefee at the end, in widths of the values", least, most, swing(results)
+        )
 
 
 STABILITY: Final = """
 Users who together ask for λ targets have values that are uniform between m and m + w. At a basefee b a block uses
-g(b) = min(λ(1 − F(b)), 2) targets, and the next basefee is f(b) = b(1 + d(g(b) − 1)). At rest b* = m + w(1 − 1/λ) and
-f'(b*) = 1 + d·b*·g'(b*) = 1 − d·s with s = λ(1 + m/w) − 1. So the basefee settles if d·s < 2, which is
+g(b) = min(λ(1 − F(b)), 2) targets, and the next basefee is f(b) = b(1 + d(g(b) − 1)). At rest b₀ = m + w(1 − 1/λ) and
+f'(b₀) = 1 + d·b₀·g'(b₀) = 1 − d·s with s = λ(1 + m/w) − 1. So the basefee settles if d·s < 2, which is
 λ(1 + m/w) < 1 + 2/d. Above that the period doubles, and paths become chaotic: their Lyapunov exponent, the mean of
 log|f'|, is positive (below, it is log|1 − d·s|), and a price a with g³(a) ≤ a < g(a) < g²(a), g some blocks of the map,
 shows the chaos of Li and Yorke (1975).

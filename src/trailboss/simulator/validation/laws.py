@@ -1,11 +1,14 @@
 """The seam: what a law says in numbers, and what the simulator makes of it."""
 
 from math import inf, isclose
+from typing import Final
 
 from msgspec import Struct
 
+DECIMALS: Final = 9  # beyond which a number shows rounding alone
 
-class Reading(Struct, frozen=True):
+
+class Reproduction(Struct, frozen=True):
     """One number of a law, beside what the simulator gives."""
 
     name: str
@@ -26,12 +29,12 @@ class Law(Struct, frozen=True):
     name: str
     source: str  # where it is published
     known: str  # what it says, with its derivation where that is short
-    readings: tuple[Reading, ...]
+    readings: tuple[Reproduction, ...]
 
 
-def equal(name: str, expected: float, found: float, tolerance: float = 0.0) -> Reading:
+def equal(name: str, expected: float, found: float, tolerance: float = 0.0) -> Reproduction:
     """Return the reading of a law that states a number."""
-    return Reading(name, expected, expected, found, tolerance)
+    return Reproduction(name, expected, expected, found, tolerance)
 
 
 def shown(number: float) -> str:
@@ -40,14 +43,17 @@ def shown(number: float) -> str:
     >>> shown(1_125_000_000.0), shown(-0.69314), shown(12.04), shown(0.00061)
     ('1,125,000,000', '-0.6931', '12.04', '0.00061')
     """
+    number = round(number, DECIMALS)
     return f"{int(number):,}" if number == int(number) else f"{number:.4g}"
 
 
-def allowed(reading: Reading) -> str:
+def allowed(reading: Reproduction) -> str:
     """Return what a law allows, in words.
 
-    >>> allowed(equal("", 17, 16.99, 0.05)), allowed(Reading("", 1.0, 1.0627, 1.02)), allowed(Reading("", 0, inf, 1))
-    ('17 ± 0.05', '1 to 1.063', 'at least 0')
+    >>> allowed(equal("", 17, 16.99, 0.05)), allowed(Reproduction("", 1.0, 1.0627, 1.02))
+    ('17 ± 0.05', '1 to 1.063')
+    >>> allowed(Reproduction("", 0, inf, 1))
+    'at least 0'
     """
     if reading.most == inf:
         return f"at least {shown(reading.least)}"

@@ -54,7 +54,7 @@ def timer(mechanism: str, actor: int, height: int, tip: int, **more: Any) -> Sch
     return Schedule(actor=actor, height=height, gas_limit=GAS, tag=tip, **ways(mechanism, tip), **more)
 
 
-def ways(mechanism: str, tip: int) -> dict[str, int]:
+def ways(mechanism: str, tip: int) -> dict[str, Any]:
     """Return cycles and fees of a timer; asking its agent is part of the cycles under the auction."""
     return {
         "fifo": {"cycles": GAS},

@@ -18,7 +18,7 @@ from trailboss.simulator.agents.base import Agent
 from trailboss.simulator.orders import BlockResult, Order, PlannedTimer, Schedule, View
 from trailboss.simulator.scenario import ROOM
 from trailboss.simulator.validation.laws import Law, Reproduction, equal
-from trailboss.simulator.validation.scripts import ASKING_GAS, GAS, run
+from trailboss.simulator.validation.scripts import ASKING_GAS, GAS, PLENTY, run
 
 TARGET: Final = 10**12  # cycles: coarse enough that rounding does not matter
 WIDTH: Final = 10**18  # base units a cycle, of the interval of values
@@ -158,10 +158,26 @@ class Population(Agent):
         return GAS * sum(value >= basefee for value in self.values)
 
 
+class EarlyPopulation(Population):
+    """The same users without agents: each orders a timer for the next block if it would pay the basefee of this one."""
+
+    asked = False
+
+    def orders(self, view: View) -> Iterable[Order]:
+        """Return a timer of each whose value is above the basefee in sight, for the next block, at any price."""
+        for value in self.values:
+            if value >= view.lane_basefee:
+                yield Schedule(actor=1, height=view.height + 1, gas_limit=GAS, cycles=GAS, cap=PLENTY, tip=0)
+
+
 @cache
-def population_run(divisor: int, slope: float) -> tuple[list[BlockResult], int]:
-    """Return a run of the lane with a population, and the blocks whose basefee is not that of the map."""
-    population = Population(demand_of(slope).lowest * POPULATION * UNIT // WIDTH)
+def population_run(divisor: int, slope: float, delay: int = 0) -> tuple[list[BlockResult], int]:
+    """Return a run of the lane with a population, and the blocks whose basefee is not that of the map.
+
+    With a delay of a block the population is an early one.
+    """
+    lowest = demand_of(slope).lowest * POPULATION * UNIT // WIDTH
+    population = EarlyPopulation(lowest) if delay else Population(lowest)
     target = GAS * POPULATION // USERS
     first = population.values[0] // 2
     overrides = {
@@ -176,12 +192,11 @@ def population_run(divisor: int, slope: float) -> tuple[list[BlockResult], int]:
     }
     results = run("lane", overrides, population, POPULATION_BLOCKS)
     rule = BasefeeRule(target, divisor, divisor, first, 10**24, least_rise=1)
-    basefee, differing = first, 0
-    for result in results:
-        differing += result.view.lane_basefee != basefee
-        # The population orders one block ahead, so the first block has no timer.
-        basefee = next_basefee(Price(basefee), population.use(basefee) if result.view.height > 1 else 0, rule)
-    return results, differing
+    # The population orders for the next block, so the first one has no timer, and leaves the basefee at its floor.
+    expected = (basefee for basefee, _ in path(rule, population.use, first, delay))
+    return results, sum(
+        result.view.lane_basefee != basefee for result, basefee in zip(results[1:], expected, strict=False)
+    )
 
 
 def swing(results: list[BlockResult]) -> float:
@@ -229,9 +244,12 @@ def stability() -> Law:
 
 def _seen_in_the_lane() -> Iterable[Reproduction]:
     """Yield what the lane itself does with a population of users."""
-    for product, least, most in ((STABLE, 0.0, 1 / POPULATION), (CHAOTIC, 1.0, inf)):
-        results, differing = population_run(EIP_1559.alpha, product * EIP_1559.alpha)
-        where = f"the lane with {POPULATION} users, d·s = {product:g}, d = 1/8"
+    settled, swings = (0.0, 1 / POPULATION), (1.0, inf)
+    runs = ((STABLE, 0, *settled), (CHAOTIC, 0, *swings), (STABLE / 2, 1, *settled), (STABLE, 1, *swings))
+    for product, delay, least, most in runs:
+        results, differing = population_run(EIP_1559.alpha, product * EIP_1559.alpha, delay)
+        users = "users who order a block before" if delay else "users who are asked in the block"
+        where = f"the lane, {POPULATION} {users}, d·s = {product:g}, d = 1/8"
         yield equal(f"{where}: blocks whose basefee is not the map's", 0, differing)
         yield Reproduction(
             f"{where}: range of the basefee at the end, in widths of the values", least, most, swing(results)

@@ -23,7 +23,6 @@ FRAME = 10_000  # cycles of a frame
 RULES = {
     "basefee_rule": (0, 1, 2),
     "caps_at_fire": (0, 1),
-    "tip_median_blocks": (1, 2, 7),
     "weight_per_deployer": (0, 1),
     "fires_median_blocks": (1, 2, 5),
     "weight_age_blocks": (0, 1, 6, 40),

@@ -8,10 +8,6 @@ from trailboss.simulator.orders import BlockResult, Fire, Plan
 BOUNDS = (0, 1, 2, 5, 10, 50, 100)
 
 
-def begins(plan: Plan) -> int:
-    return max(plan.order.height, plan.scheduled_at + 1)
-
-
 def worth(fire: Fire, late: int) -> int:
     order = fire.plan.order
     return max(order.value - order.decay * late, 0) if fire.is_ok else 0
@@ -68,7 +64,7 @@ class History:
             stretch = 0
             for block in self.blocks:
                 height = block.view.height
-                is_due = any(begins(plan) <= height < self.gone_at(plan) for plan in own)
+                is_due = any(plan.order.height <= height < self.gone_at(plan) for plan in own)
                 has_fire = any(fire.plan.order.actor == actor for fire in block.fires)
                 stretch = stretch + 1 if is_due and not has_fire else 0
                 longest = max(longest, stretch)
@@ -79,7 +75,7 @@ class History:
         due = [
             plan
             for plan in self.cohort
-            if begins(plan) <= self.last and self.ended_at.get(plan.timer_id, self.last) >= begins(plan)
+            if plan.order.height <= self.last and self.ended_at.get(plan.timer_id, self.last) >= plan.order.height
         ]
         shares, cycles = [], []
         for owner in sorted(set(owners.values())):

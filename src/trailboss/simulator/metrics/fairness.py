@@ -36,7 +36,7 @@ class FairnessMeasure:
                 self._since.setdefault(actor, height)
         for plan in block.accepted:
             if plan.order.watches is None:
-                ahead = self._ahead.setdefault(_begins(plan), {})
+                ahead = self._ahead.setdefault(plan.order.height, {})
                 ahead[plan.order.actor] = ahead.get(plan.order.actor, 0) + 1
         fired = dict[int, None]()
         for fire in block.fires:
@@ -48,9 +48,9 @@ class FairnessMeasure:
                 self._due[actor] -= 1
         for ending in block.endings:
             if self._counts(ending.plan):
-                actor, begins = ending.plan.order.actor, _begins(ending.plan)
-                if begins > height:
-                    self._ahead[begins][actor] -= 1
+                actor, due = ending.plan.order.actor, ending.plan.order.height
+                if due > height:
+                    self._ahead[due][actor] -= 1
                     continue
                 self._due[actor] -= 1
                 if not self._due[actor]:
@@ -86,11 +86,6 @@ class FairnessMeasure:
             f"hhi_{level}": hhi(amounts),
             f"largest_{level}": max(amounts, default=0) / (sum(amounts) or 1),
         }
-
-
-def _begins(plan: Plan) -> int:
-    """Return the height of the first block that can fire a timer."""
-    return max(plan.order.height, plan.scheduled_at + 1)
 
 
 def _summed(counts: Counter[int], owner_of: Callable[[int], int]) -> Counter[int]:

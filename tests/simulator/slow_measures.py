@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean, stdev, variance
 
-from trailboss.simulator.orders import BlockResult, Fire, Plan
+from trailboss.simulator.orders import BlockResult, Fire, PlannedTimer
 
 BOUNDS = (0, 1, 2, 5, 10, 50, 100)
 
@@ -26,7 +26,7 @@ class History:
         endings = [ending for block in blocks for ending in block.endings]
         self.ended_at = {ending.plan.timer_id: ending.height for ending in endings}
 
-    def gone_at(self, plan: Plan) -> int:
+    def gone_at(self, plan: PlannedTimer) -> int:
         """Return the height at which a timer fired or ended, or the height after the last one."""
         return self.fired_at.get(plan.timer_id, self.ended_at.get(plan.timer_id, self.last + 1))
 

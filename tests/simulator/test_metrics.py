@@ -41,7 +41,7 @@ from trailboss.simulator.metrics.statistics import (
 )
 from trailboss.simulator.metrics.timers import CountMeasure, DelayMeasure
 from trailboss.simulator.metrics.welfare import EfficiencyMeasure, WelfareMeasure
-from trailboss.simulator.orders import BlockResult, Ending, Fire, Plan, Schedule, View
+from trailboss.simulator.orders import BlockResult, UnfiredTimer, Fire, PlannedTimer, Schedule, View
 from trailboss.simulator.whole import Whole
 
 MECHANISMS = ["fifo", "lane", "auction", "globalbox"]
@@ -49,13 +49,13 @@ PAGE = Path(__file__).parents[2] / "docs/reference/measures.md"
 CYCLES = 100  # of a block's fires, and of ten fires
 
 
-def plan(height: int, at: int = 0, actor: int = 1, **ways: Any) -> Plan:
+def plan(height: int, at: int = 0, actor: int = 1, **ways: Any) -> PlannedTimer:
     """Return a timer that is scheduled at a height; its fire uses ten cycles."""
     order = Schedule(actor=actor, height=height, **{"gas_limit": 10, "cycles": 10} | ways)
-    return Plan(order, actor, b"", at)
+    return PlannedTimer(order, actor, b"", at)
 
 
-def fire(of: Plan, height: int, *, is_ok: bool = True, burned: int = 0, tip: int = 0) -> Fire:
+def fire(of: PlannedTimer, height: int, *, is_ok: bool = True, burned: int = 0, tip: int = 0) -> Fire:
     return Fire(of, height, of.order.height, is_ok, of.order.cycles, burned, tip)
 
 
@@ -99,7 +99,7 @@ def test_delays_and_survival_by_hand() -> None:
         DelayMeasure(),
         block(1, accepted=[now, later, dead, waiting, far]),
         block(2, fires=[fire(now, 2)]),
-        block(3, endings=[Ending(dead, 3, TimerEnd.EXPIRED)]),
+        block(3, endings=[UnfiredTimer(dead, 3, TimerEnd.EXPIRED)]),
         block(4, fires=[fire(later, 4)]),
     )
     assert (values["late_mean"], values["late_p50"], values["late_p95"], values["late_max"]) == (1.0, 0, 2, 2)
@@ -125,7 +125,7 @@ def test_counts_by_hand() -> None:
     values = values_of(
         CountMeasure(),
         block(1, accepted=plans, refused=[(0, plans[0].order)]),
-        block(2, fires=[fire(plans[0], 2, is_ok=False)], endings=[Ending(each, 2, end) for each, end in ends]),
+        block(2, fires=[fire(plans[0], 2, is_ok=False)], endings=[UnfiredTimer(each, 2, end) for each, end in ends]),
     )
     names = ("scheduled", "fired", "reverted", "expired", "unfunded", "cancelled", "refused")
     assert [values[name] for name in names] == [4, 1, 1, 1, 1, 1, 1]
@@ -236,7 +236,7 @@ def test_welfare_and_efficiency_by_hand() -> None:
     blocks = (
         block(1, accepted=[great, small, fails]),
         block(2, fires=[fire(small, 2)]),
-        block(3, fires=[fire(fails, 3, is_ok=False)], endings=[Ending(great, 3, TimerEnd.EXPIRED)]),
+        block(3, fires=[fire(fails, 3, is_ok=False)], endings=[UnfiredTimer(great, 3, TimerEnd.EXPIRED)]),
     )
     assert values_of(WelfareMeasure(), *blocks) == {"welfare": 30}
     assert values_of(EfficiencyMeasure(), *blocks) == {"efficiency": 30 / 120}

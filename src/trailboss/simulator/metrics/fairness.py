@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from trailboss.simulator.metrics.statistics import gini, hhi, jain
-from trailboss.simulator.orders import BlockResult, Plan
+from trailboss.simulator.orders import BlockResult, PlannedTimer
 
 
 class FairnessMeasure:
@@ -60,7 +60,7 @@ class FairnessMeasure:
             if self._due[actor]:
                 self._since[actor] = height + 1
 
-    def _counts(self, plan: Plan) -> bool:
+    def _counts(self, plan: PlannedTimer) -> bool:
         return plan.scheduled_at >= self._first and plan.order.watches is None
 
     def _close(self, actor: int, height: int) -> None:

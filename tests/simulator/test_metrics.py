@@ -41,7 +41,7 @@ from trailboss.simulator.metrics.statistics import (
 )
 from trailboss.simulator.metrics.timers import CountMeasure, DelayMeasure
 from trailboss.simulator.metrics.welfare import EfficiencyMeasure, WelfareMeasure
-from trailboss.simulator.orders import BlockResult, UnfiredTimer, Fire, PlannedTimer, Schedule, View
+from trailboss.simulator.orders import BlockResult, Fire, PlannedTimer, Schedule, UnfiredTimer, View
 from trailboss.simulator.whole import Whole
 
 MECHANISMS = ["fifo", "lane", "auction", "globalbox"]
@@ -61,16 +61,9 @@ def fire(of: PlannedTimer, height: int, *, is_ok: bool = True, burned: int = 0, 
 
 def block(height: int, basefee: int = 1, **facts: Any) -> BlockResult:
     """Return a block; what is not given follows from its fires, or is nothing."""
-    view = View(
-        height=height,
-        user_basefee=basefee,
-        timer_basefee=basefee,
-        cell_basefee=1,
-        lane_basefee=basefee,
-        previous_tip=0,
-        lane_cycles_max=CYCLES,
-        balance_of=lambda _: 0,
-    )
+    prices = {"user_basefee": basefee, "timer_basefee": basefee, "lane_basefee": basefee}
+    seen: dict[str, Any] = dict.fromkeys(View.__struct_fields__, 0)
+    view = View(**seen | prices | {"height": height, "lane_cycles_max": CYCLES})
     fires = facts.get("fires", [])
     known: dict[str, Any] = {
         "accepted": [],

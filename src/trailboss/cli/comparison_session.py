@@ -20,7 +20,7 @@ from trailboss.simulator.study.text import interval_text
 FIX: Final = "correct the scenario; docs/reference/scenarios.md has every field"
 
 CBY: Final = BASE_UNITS_PER_CBY
-MEASURES: Final = (
+MEASURES: Final[tuple[tuple[str, str, float], ...]] = (
     ("scheduled", "scheduled", 1),
     ("fired", "fired", 1),
     ("  reverted", "reverted", 1),
@@ -33,8 +33,8 @@ MEASURES: Final = (
     ("unfunded", "unfunded", 1),
     ("cancelled", "cancelled", 1),
     ("waiting at the end", "waiting", 1),
-    ("use of the budget", "use_mean", 1),
-    ("  full blocks", "full", 1),
+    ("use of the budget, %", "use_mean", 0.01),
+    ("  full blocks, %", "full", 0.01),
     ("CBY paid a fire", "paid_mean", CBY),
     ("CBY burned a block", "burn_mean", CBY),
     ("CBY of tips a block", "revenue_mean", CBY),
@@ -42,9 +42,9 @@ MEASURES: Final = (
     ("CBY of welfare", "welfare", CBY),
 )
 """Rows of the first table: heading, measure, and how many of its units are one that is shown."""
-OF_OWNERS: Final = tuple(
-    row for row in MEASURES if row[1] in {"fired", "late_mean", "late_p95", "expired", "unfunded", "paid_mean", "welfare"}
-)
+OF_OWNERS: Final = ("fired", "late_mean", "late_p95", "expired", "unfunded", "paid_mean", "welfare")
+"""Measures of the second table."""
+LEAST: Final = 0.001  # no half width is shown smaller, unless it is 0
 
 
 def show_comparison(
@@ -91,14 +91,22 @@ def _show(scenario: Scenario, seeds: int, results: Sequence[ComparedMechanism]) 
             "budget": f"{each} cycles a block" if others else f"{same:,} cycles a block, the same for all",
         }
     )
-    heads = columns(" | >".join(("", *(f"{result.mechanism}/9" for result in results))))
+    names = " | >".join(f"{result.mechanism}/9" for result in results)
     rows = [(heading, *_cells(results, measure, unit)) for heading, measure, unit in MEASURES]
-    print_section("What became of the timers", heads, rows)
+    print_section("What became of the timers", columns(f" | >{names}"), rows)
+    own = [row for row in MEASURES if row[1] in OF_OWNERS]
+    of_owners: list[tuple[Cell, ...]] = []
     for name in owners(scenario):
-        of_owner = [(heading, *_cells(results, f"{name}.{measure}", unit)) for heading, measure, unit in OF_OWNERS]
-        print_section(f"Timers of {name}", heads, of_owner)
+        for heading, measure, unit in own:
+            first = name if measure == own[0][1] else ""
+            of_owners.append((first, heading.strip(), *_cells(results, f"{name}.{measure}", unit)))
+    print_section("Of each row of the scenario", columns(f"agents | measure | >{names}"), of_owners)
 
 
-def _cells(results: Sequence[ComparedMechanism], measure: str, unit: int) -> list[Cell]:
-    intervals = (result.interval(measure) for result in results)
-    return [interval_text(Interval(each.mean / unit, each.half_width / unit, each.count)) for each in intervals]
+def _cells(results: Sequence[ComparedMechanism], measure: str, unit: float) -> list[Cell]:
+    cells: list[Cell] = []
+    for interval in (result.interval(measure) for result in results):
+        half_width = interval.half_width / unit
+        shown = max(half_width, LEAST) if half_width else 0.0
+        cells.append(interval_text(Interval(interval.mean / unit, shown, interval.count)))
+    return cells

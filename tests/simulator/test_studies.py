@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from socket import socket
 from time import sleep
 
 import polars as pl
@@ -23,6 +24,7 @@ from trailboss.simulator.study.run import journal_path, results_path, run_study
 from trailboss.simulator.study.workers import open_workers
 
 DICE = "tests.simulator.dice"
+NO_RAY = "needs Ray: pip install 'trailboss[cluster]'"
 SETTINGS = Path(__file__).with_name("dice.toml").read_text(encoding="utf-8")
 
 
@@ -66,7 +68,7 @@ def test_two_workers_write_the_bytes_of_one_process(tmp_path: Path, expected: by
 @pytest.mark.slow
 def test_a_ray_cluster_writes_the_bytes_of_one_process(tmp_path: Path, expected: bytes) -> None:
     """A local cluster is a cluster."""
-    pytest.importorskip("ray", reason="needs Ray: pip install 'trailboss[cluster]'")
+    pytest.importorskip("ray", reason=NO_RAY)
     case = dice(tmp_path)
     run(case, tmp_path / "ray", ray="local")
     assert octets(case, tmp_path / "ray") == expected
@@ -186,15 +188,18 @@ def test_two_runs_do_not_share_a_journal(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_dead_worker_had_is_repeated(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ray", "how"), [(None, "SIGKILL"), ("local", "WorkerCrashedError")])
+def test_what_a_dead_worker_had_is_repeated(ray: str | None, how: str, tmp_path: Path) -> None:
     """Each death is one line, and leaves the results as they would have been."""
+    if ray is not None:
+        pytest.importorskip("ray", reason=NO_RAY)
     graves = tmp_path / "graves"
     graves.mkdir()
     more = f'replications_max = 3\ndeadly = 2\ndeaths = 2\ngraves = "{graves}"'
     case = dice(tmp_path, more, SETTINGS.replace("replications_max = 14\n", ""))
     notes: list[str] = []
-    run(case, tmp_path / "deadly", workers=2, note=notes.append)
-    expected = [f"a worker died at point spread {each}, replication 2 (SIGKILL); it is repeated" for each in (0, 1, 30)]
+    run(case, tmp_path / "deadly", workers=2, ray=ray, note=notes.append)
+    expected = [f"a worker died at point spread {each}, replication 2 ({how}); it is repeated" for each in (0, 1, 30)]
     assert sorted(notes) == sorted(expected * 2)
     run(case, tmp_path / "after")
     assert octets(case, tmp_path / "deadly") == octets(case, tmp_path / "after")
@@ -241,6 +246,19 @@ def test_results_say_what_they_follow_from(tmp_path: Path) -> None:
     assert read.values("spread 30", "thrown") == written.values("spread 30", "thrown")
 
 
+def test_a_file_that_holds_no_results_is_refused(tmp_path: Path) -> None:
+    """So is one that is not there."""
+    path = tmp_path / "dice.parquet"
+    with pytest.raises(StorageError, match="there are no results"):
+        read_results(path)
+    pl.DataFrame({"point": ["a"]}).write_parquet(path)
+    with pytest.raises(StorageError, match="this is no file of a study's results"):
+        read_results(path)
+    path.write_text("no Parquet", encoding="utf-8")
+    with pytest.raises(StorageError, match="this is no file of a study's results"):
+        read_results(path)
+
+
 def test_page_and_figures_follow_from_the_results(tmp_path: Path) -> None:
     """Written twice, they are equal; the page has question, settings, digest, numbers and figure."""
     case = dice(tmp_path)
@@ -260,7 +278,7 @@ def test_page_and_figures_follow_from_the_results(tmp_path: Path) -> None:
     ("before", "after", "said"),
     [
         ("blocks = 10", "blocks = 0", "full.blocks = 0: expected `int` >= 1"),
-        ("blocks = 10", "bloks = 10", "full: object contains unknown field `bloks`"),
+        ("blocks = 10", "height = 10", "full: object contains unknown field `height`"),
         ("blocks = 1\n", 'blocks = "x"\n', "quick.blocks = 'x': expected `int`, got `str`"),
         ("replications_max = 14", "replications_max = 2", "full.replications_min = 3 must be at most replications_max"),
         ("spreads = [1.0]", "spreads = [-1.0]", "quick.spreads = -1.0 must be at least 0"),
@@ -291,6 +309,16 @@ def test_every_study_can_be_read_and_its_replications_can_be_run() -> None:
     found = json.loads(CliRunner().invoke(app, arguments).stdout)
     assert found[0]["facts"] == {"load": 0.5}
     assert set(found[0]["measures"]) == {"backlog_mean", "late_mean", "late_p95"}
+
+
+def test_an_address_without_a_cluster_is_refused(tmp_path: Path) -> None:
+    """At once, with the address."""
+    pytest.importorskip("ray", reason=NO_RAY)
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        with pytest.raises(ConfigurationError, match=f"cannot join the Ray cluster at '{address}': .*refused"):
+            run(dice(tmp_path), tmp_path, ray=address)
 
 
 def test_ray_that_is_missing_is_named_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def run_whole(
     """Run a study, and print what came of it."""
     case = _case(name, quick=quick)
     left = journal_path(folder, case)
-    if left.exists() and not fresh:
+    if left.exists() and left.read_bytes().count(b"\n") > 1 and not fresh:
         note(f"going on with {left}")
     try:
         with growing_progress(f"running {case.name}", quiet=run.as_json) as watch:

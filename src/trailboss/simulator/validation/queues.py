@@ -80,7 +80,7 @@ def bulk_service() -> Law:
 def _bulk_readings(load: float) -> Iterator[Reproduction]:
     expected = mean_backlog(load, SERVED)
     yield equal(f"load {load}: mean backlog by the truncated chain", expected, mean_of_the_chain(load, SERVED), 10**-6)
-    arrivals = Poisson(name="arrivals", rate=load * SERVED, actors=100, gas_limit=GAS, cycles=GAS)
+    arrivals = Poisson(name="arrivals", rate=load * SERVED, actors=100, cycles=GAS)
     scenario = Scenario(
         name="bulk service",
         blocks=LOADS[load],

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import typer
 from msgspec.structs import replace
 
 from trailboss.cli.command import Invocation

@@ -80,7 +80,11 @@ PANELS: Final = {
         ),
     ),
     "Study": (
-        ("compare", "compare:compare_mechanisms", "Run one scenario under every mechanism and compare the results, with their intervals."),
+        (
+            "compare",
+            "compare:compare_mechanisms",
+            "Run one scenario under every mechanism and compare the results, with their intervals.",
+        ),
         ("study", "studies:study", "List, run and report studies: simulations that answer a question."),
     ),
 }

@@ -55,7 +55,7 @@ def _auction(ground: Ground, order: Schedule) -> tuple[str, AuctionRequest]:
 
 
 def _with_question(ground: Ground, order: Schedule) -> int:
-    """Return a gas limit with room for the question to the agent, for which the fire pays, up to what a fire may use."""
+    """Return a gas limit with room for the question to the agent, which the fire pays, up to what a fire may use."""
     most = max(order.gas_limit, ground.params.timers.max_cycles_per_fire)
     return min(order.gas_limit + ground.params.costs.frame_base, most)
 

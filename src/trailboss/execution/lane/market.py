@@ -13,7 +13,7 @@ import msgspec
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.agents import BidCollector, BidTerms
 from trailboss.execution.checks import invalid
-from trailboss.execution.lane.fairness import count_fires, leave_window
+from trailboss.execution.lane.fairness import count_fires, counted_for, leave_window, move_median
 from trailboss.execution.session import BlockSession, Offered, OpenMarket
 from trailboss.execution.timers import WITHDRAWN, load_timer
 from trailboss.governance.markets import LANE_KEY, MarketTerms
@@ -40,7 +40,7 @@ def open_lane(session: BlockSession) -> OpenMarket:
         facts = {"height": session.context.height, "basefee": terms.basefee}
         emitter = system_address(rules.params.governance.basefee_actor)
         session.events.append(EventRecord(LANE_ACTIVATED, emitter, encode_canonical(facts)))
-    totals = leave_window(session)
+    leave_window(session)
     # An agent that fails is not called for its timer again. Spec: CIP-1v3 §7.2. Decision: D-17.
     bid_terms = BidTerms(
         cycles_max=lane.gba_cycles_max,
@@ -56,10 +56,12 @@ def open_lane(session: BlockSession) -> OpenMarket:
         previous_tip=terms.previous_tip,
         max_cycles_per_fire=terms.max_cycles_per_fire,
         clamps_before=Height(lane.activation_height if lane.clamps_gas_limit else 0),
-        median_fires=lower_median(totals.counts),
+        median_fires=move_median(session),
         weight_min=lane.weight_min,
         weight_max=lane.weight_max,
-        fires_of=lambda actor: session.ledger.account(actor).recent_fires,
+        weight_age_blocks=lane.weight_age_blocks,
+        counted_for=partial(counted_for, session) if lane.weight_per_deployer else None,
+        fires_of=lambda account: session.ledger.account(account).recent_fires,
         ask=collector.collect,
         timer_of=partial(load_timer, session),
     )
@@ -74,11 +76,11 @@ def close_lane(session: BlockSession, _: Rest) -> None:
     """Count the block's fires and write what the next block finds: lane basefee, median tip, lane burn.
 
     A fire that used a frame at least counts for its actor, and as a vote for the median tip, 0 without a vote.
-    Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8. Decision: D-15, D-29.
+    Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8. Decision: D-15, D-29, D-106.
     """
     rules = session.context.rules
     fires = [fire for fire in session.fired if fire.cycles_used >= rules.params.costs.frame_base]
-    count_fires(session, Counter(fire.actor for fire in fires))
+    count_fires(session, Counter(counted_for(session, fire.actor) for fire in fires))
     before = rules.market.kept(LaneState)
     state = LaneState(
         basefee=amount_octets(rules.market.next_basefee(session.timer_cycles_used)),
@@ -98,12 +100,12 @@ def check_request(rules: Rules, request: TimerRequest) -> None:
 def offer(rules: Rules, request: TimerRequest, has_agent: bool) -> Offered:
     """Return what a timer offers in the lane; refuse a fee beside its own agent, or a cap below the basefee.
 
-    Decision: D-16, D-86
+    Decision: D-16, D-86, D-106
     """
     if request.gas_bidding_agent is not None:
         return _own_agent(request)
-    if has_agent and _stated(request) is None:
-        return ASK_AGENT, None
+    if _stated(request) is None and (has_agent or rules.params.lane.caps_at_fire):
+        return ASK_AGENT if has_agent else NO_FEES, None
     return _freeze(rules.market, request.max_fee_per_cycle, request.max_priority_fee_per_cycle)
 
 

@@ -63,8 +63,8 @@ def test_tables_have_a_column_for_every_mechanism_and_fit(run: Run, scenario: st
     assert next(line for line in lines if line.startswith("unfunded")).split() == ["unfunded", "0", "0", "0", "0"]
     assert next(line for line in lines if line.startswith("scheduled")).count("±") == len(MECHANISMS)
     assert [line.split()[:2] for line in lines if line.startswith(("often", "loops", "users"))] == [
-        ["often", "fired"],
-        ["loops", "fired"],
+        ["often", "refused"],
+        ["loops", "refused"],
     ]
 
 

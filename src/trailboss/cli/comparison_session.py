@@ -21,6 +21,7 @@ FIX: Final = "correct the scenario; docs/reference/scenarios.md has every field"
 CBY: Final = BASE_UNITS_PER_CBY
 MEASURES: Final[tuple[tuple[str, str, float], ...]] = (
     ("scheduled", "scheduled", 1),
+    ("refused", "refused", 1),
     ("fired", "fired", 1),
     ("  reverted", "reverted", 1),
     ("  blocks late, mean", "late_mean", 1),
@@ -41,7 +42,7 @@ MEASURES: Final[tuple[tuple[str, str, float], ...]] = (
     ("CBY of welfare", "welfare", CBY),
 )
 """Rows of the first table: heading, measure, and how many of its units are one that is shown."""
-OF_OWNERS: Final = ("fired", "late_mean", "late_p95", "expired", "unfunded", "paid_mean", "welfare")
+OF_OWNERS: Final = ("refused", "fired", "late_mean", "late_p95", "expired", "unfunded", "paid_mean", "welfare")
 """Measures of the second table."""
 LEAST: Final = 0.001  # no half width is shown smaller, unless it is 0
 

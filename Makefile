@@ -13,6 +13,7 @@ BASE := .venv/.base
 NODE := .venv/.node
 SANDBOX := .venv/.sandbox
 NETWORK := .venv/.network
+STUDIES := .venv/.study
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -q
@@ -33,12 +34,14 @@ ENGINE := .engine
 ENGINE_SOURCE := github.com/cometbft/cometbft
 # Where `make testnet` keeps its network.
 TESTNET := .testnet
+# Which study `make study` runs; `.venv/bin/trailboss study list` has them.
+STUDY ?= lane-load
 # How long a soak lasts.
 MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo dev sandbox engine testnet test check fix spec e2e crash soak docs reference bench versions cover lock clean
+.PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -59,6 +62,9 @@ testnet: $(NETWORK) engine ## run a network of four validators, each with an exp
 	@$(BIN)/trailboss sandbox build >/dev/null
 	@test -e $(TESTNET)/node0/node.toml || $(BIN)/trailboss testnet init $(TESTNET)
 	@exec $(BIN)/trailboss testnet start $(TESTNET)
+
+study: $(STUDIES) ## answer STUDY=lane-load by simulation, in seconds; the results and figures are in studies/
+	@$(BIN)/trailboss study run $(STUDY) --quick
 
 test: $(READY) versions ## run all tests, those about order under two hash seeds, those of programs on both engines; then check the clauses of the specification
 	@rm -f $(RECORD)
@@ -159,7 +165,8 @@ $(ENGINE)/.$(ENGINE_VERSION):
 $(NODE): EXTRA := node
 $(SANDBOX): EXTRA := node,sandbox
 $(NETWORK): EXTRA := network
-$(BASE) $(NODE) $(SANDBOX) $(NETWORK): requirements.lock pyproject.toml | $(BIN)/python
+$(STUDIES): EXTRA := study
+$(BASE) $(NODE) $(SANDBOX) $(NETWORK) $(STUDIES): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "installing $(if $(EXTRA),what $(EXTRA) needs,the package), at the versions of requirements.lock"
 	@$(PIP) --only-binary :all: --constraint requirements.lock --editable .$(if $(EXTRA),[$(EXTRA)])
 	@touch $@
@@ -168,4 +175,4 @@ $(READY): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "installing the versions of requirements.lock"
 	@$(PIP) --only-binary :all: --no-deps -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
-	@touch $(BASE) $(NODE) $(SANDBOX) $(NETWORK) $@
+	@touch $(BASE) $(NODE) $(SANDBOX) $(NETWORK) $(STUDIES) $@

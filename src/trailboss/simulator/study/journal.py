@@ -58,7 +58,7 @@ class RunJournal:
         number = 1
         try:
             before = decode(lines[0], type=Provenance)
-            for number, line in enumerate(lines[1:], 2):
+            for number, line in enumerate(lines[1:], 2):  # noqa: B007  # named if it is damaged
                 found = json.loads(line)
                 self.rows[found["point"], found["replication"]] = found["measures"]
         except (ValueError, KeyError, TypeError):

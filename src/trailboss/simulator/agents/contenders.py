@@ -26,7 +26,9 @@ class Contender(AgentRow, frozen=True, kw_only=True, tag="contender"):
     until: Natural = 0  # height from which it schedules no more; 0 for never
     changes: Natural = 0  # height from which ``gap_after`` holds; 0 for never
     gap_after: Gap = 2.0
-    bursts: Natural = 0  # blocks from the beginning of a burst to the next; 0 for none. Gaps are counted in bursts only.
+    bursts: Natural = (
+        0  # blocks from the beginning of a burst to the next; 0 for none. Gaps are counted in bursts only.
+    )
     burst: Natural = 0  # blocks of each burst
 
     def problem(self, blocks: int) -> str | None:

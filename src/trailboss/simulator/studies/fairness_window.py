@@ -88,9 +88,7 @@ def agents_of(load: str, start: int) -> list[AgentRow]:
         Contender(name="incumbent", count=12, tip=TIP, gap=gaps["incumbent"], **bursts),
         Contender(name="newcomer", count=4, tip=TIP, gap=gaps["newcomer"], since=start, **bursts),
         Contender(name="small", count=6, tip=TIP, gap=gaps["small"], **bursts),
-        Contender(
-            name="reformed", count=2, tip=TIP, gap=3.3, changes=start, gap_after=gaps["reformed"], **bursts
-        ),
+        Contender(name="reformed", count=2, tip=TIP, gap=3.3, changes=start, gap_after=gaps["reformed"], **bursts),
     ]
 
 
@@ -292,17 +290,17 @@ wait at the end. Loads: {loads}.
 
 A newcomer is favoured for {min(lag):.2f} to {max(lag):.2f} of the window, and a heavy user that reforms is held back for
 about as long: the window buys steadiness with that. A new identity gains the dominating owner
-{interval_text(results.interval(first.name, 'renamed_gain'))} fires with {first.facts['window']:,} blocks and
-{interval_text(results.interval(final.name, 'renamed_gain'))} with {final.facts['window']:,} at {last} load.
+{interval_text(results.interval(first.name, "renamed_gain"))} fires with {first.facts["window"]:,} blocks and
+{interval_text(results.interval(final.name, "renamed_gain"))} with {final.facts["window"]:,} at {last} load.
 
 Against each window counts what the replications show to be worse than with another one, by more than
-{TOLERANCES['jain']:g} of Jain's index, {TOLERANCES['small_p99']:g} block of the small owners' p99 or
-{TOLERANCES['incumbent_p99']:g} blocks of the incumbents'; where intervals of differences include 0 no difference can be
+{TOLERANCES["jain"]:g} of Jain's index, {TOLERANCES["small_p99"]:g} block of the small owners' p99 or
+{TOLERANCES["incumbent_p99"]:g} blocks of the incumbents'; where intervals of differences include 0 no difference can be
 shown, and none counts.
 
 {found}
 
-**Recommendation.** {held} `lane.fairness_window_blocks` {'at' if best == launch else 'to'} {best:,} blocks
+**Recommendation.** {held} `lane.fairness_window_blocks` {"at" if best == launch else "to"} {best:,} blocks
 (`system:cip1:fairness_window_blocks`; {launch:,} at launch): the shortest window against which {_least(against[best])}
 speaks. Longer windows lengthen lags in proportion.
 

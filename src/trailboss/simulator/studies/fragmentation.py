@@ -189,7 +189,9 @@ def page(results: Results) -> str:
     by_actor, by_deployer = gains(results, "actor"), gains(results, "deployer")
     most = max(by_actor, key=lambda each: each[2].mean)
     paying = [each for each in by_actor if each[1] > 1.0]
-    stops = [ratio for ratio in results.settings.ratios if not any(matters(one[2]) for one in paying if one[1] == ratio)]
+    stops = [
+        ratio for ratio in results.settings.ratios if not any(matters(one[2]) for one in paying if one[1] == ratio)
+    ]
     stop = (
         f"From a ratio of {min(stops):g} on no gain above {SHARE_GAINS:g} of the lane is shown: W is at most 2, so who "
         "is paid twice as much for is not overtaken."

@@ -116,7 +116,7 @@ def response(name: str, buckets: Sequence[Bucket], window: int) -> dict[str, flo
 def observe(settings: Settings, point: Point, seed: int) -> tuple[list[Bucket], list[Bucket]]:
     """Run one shock with one time constant; return the buckets of the window before it, and those from it on."""
     smoothing, window = int(point.facts["smoothing"]), settings.window
-    start = max(settings.warm_up, 3 * window, 4 * smoothing)  # a median that is smoothed begins at 0
+    start = max(settings.warm_up, 3 * window, 4 * max(settings.smoothing))  # a smoothed median begins at 0
     params = {"lane.fairness_window_blocks": window, "lane.fires_median_blocks": smoothing}
     ground = contest(seed, agents_of(settings, str(point.facts["shock"]), start + 1), settings.fires, params)
     incumbents = actors_of(ground, [f"incumbent {gap:g}" for gap in GAPS])
@@ -137,9 +137,7 @@ def replicate(settings: Settings, point: Point, seed: int) -> Mapping[str, float
     before, after = observe(settings, point, seed)
     part, half, step = settings.window // BUCKET, len(after) // 2, STEP // BUCKET
     entry, leave = after[:half], after[half:]
-    path = {
-        f"weight_{at * BUCKET}": levels(after[at : at + step])[0] for at in range(0, len(after) - step + 1, step)
-    }
+    path = {f"weight_{at * BUCKET}": levels(after[at : at + step])[0] for at in range(0, len(after) - step + 1, step)}
     return {
         **response("entry", entry, settings.window),
         **response("leave", leave, settings.window),
@@ -240,14 +238,14 @@ def page(results: Results) -> str:
     return f"""{LANE_TEXT.format(fires=settings.fires)} The window has {settings.window:,} blocks, so that several pass in
 a run; lengths and time constants count in proportion to it.
 
-20 incumbents fire every {', '.join(f'{gap:g}' for gap in GAPS)} blocks, 5 each, and another owner fills the lane, all at
+20 incumbents fire every {", ".join(f"{gap:g}" for gap in GAPS)} blocks, 5 each, and another owner fills the lane, all at
 one tip. Then someone enters, stays for {settings.blocks // 2:,} blocks, and leaves: {shocks}. W is the mean over the
 incumbents; it counts as held back while it is more than {NEAR:g} below the level of the last window before the next
 change. Delays are means over their fires.
 
 {markdown_table(*table(results))}
 
-With the median as it is, W of the incumbents is below its later level by at most {'; '.join(depths)}. A depth is the
+With the median as it is, W of the incumbents is below its later level by at most {"; ".join(depths)}. A depth is the
 greatest of {BUCKET}-block means, so that part of it is noise. One actor, however large, is one of many in a median; it is
 owners with many actors that move it.
 

@@ -1,4 +1,4 @@
-"""Contenders: owners that always have as many timers as they want, so that what they get follows from the order alone."""
+"""Contenders: they always want as many timers as they are given, so that what they get follows from the order."""
 
 from collections.abc import Iterable
 from itertools import cycle

@@ -11,7 +11,7 @@ from trailboss.simulator.orders import BlockResult
 
 
 class WeightMeasure:
-    """The fairness window over the fires of all blocks, from the first: counts, network median, weights. D-11, D-106."""
+    """The fairness window over the fires of all blocks, from the first: counts, network median, weights."""
 
     def __init__(self, ground: Ground) -> None:
         """Follow the blocks of a ground, from its first on."""

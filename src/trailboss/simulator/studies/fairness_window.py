@@ -266,7 +266,6 @@ def page(results: Results) -> str:
     last = loads_of(results)[-1]
     first, final = windows_of(results, last)[0], windows_of(results, last)[-1]
     loads = "; ".join(f"*{load}*: {TEXT[load]}" for load in loads_of(results))
-    lag = [results.interval(point.name, "newcomer_lag").mean / int(point.facts["window"]) for point in results.points]
     found = "\n".join(
         f"- {window:,} blocks: " + ("nothing speaks against it." if not reasons else f"worse in {', '.join(reasons)}.")
         for window, reasons in against.items()
@@ -282,32 +281,38 @@ def page(results: Results) -> str:
 All owners pay the same tip. 12 incumbents, 6 small owners and a dominating one run until the window is full. Then 4
 newcomers arrive, 2 heavy users begin to ask for as little as small owners, and the dominating owner goes on as a new
 actor. For one window it is measured how long each of them is treated unlike its peers: until its mean W is within
-{NEAR:g} of theirs. Evenness is measured in the {results.settings.blocks:,} blocks after that, in which nothing changes:
-Jain's index is over owners, of the gap between fires as it is wanted to that as it is; delays count timers that still
-wait at the end. Loads: {loads}.
+{NEAR:g} of theirs. Evenness is measured in the {results.settings.blocks:,} blocks after that, in which nothing
+changes: Jain's index is over owners, of the gap between fires as it is wanted to that as it is; delays count timers
+that still wait at the end. Loads: {loads}.
 
 {markdown_table(*table(results))}
 
-A newcomer is favoured for {min(lag):.2f} to {max(lag):.2f} of the window, and a heavy user that reforms is held back for
-about as long: the window buys steadiness with that. A new identity gains the dominating owner
+A newcomer is favoured for {_range(results, "newcomer_lag")} of the window, a heavy user that reforms is held back for
+{_range(results, "reformed_lag")} of it, so that both grow with it. A new identity gains the dominating owner
 {interval_text(results.interval(first.name, "renamed_gain"))} fires with {first.facts["window"]:,} blocks and
 {interval_text(results.interval(final.name, "renamed_gain"))} with {final.facts["window"]:,} at {last} load.
 
 Against each window counts what the replications show to be worse than with another one, by more than
 {TOLERANCES["jain"]:g} of Jain's index, {TOLERANCES["small_p99"]:g} block of the small owners' p99 or
-{TOLERANCES["incumbent_p99"]:g} blocks of the incumbents'; where intervals of differences include 0 no difference can be
-shown, and none counts.
+{TOLERANCES["incumbent_p99"]:g} blocks of the incumbents'; where intervals of differences include 0 no difference can
+be shown, and none counts.
 
 {found}
 
 **Recommendation.** {held} `lane.fairness_window_blocks` {"at" if best == launch else "to"} {best:,} blocks
 (`system:cip1:fairness_window_blocks`; {launch:,} at launch): the shortest window against which {_least(against[best])}
-speaks. Longer windows lengthen lags in proportion.
+speaks.
 
-**What would change it.** W compares counts of fires, so what matters is not blocks but how often the median actor fires
-within the window: here {median}. If actors of a chain fire more rarely, the window must be longer in proportion. At
-tips of 0 W orders nothing at any window, and without a full lane neither."""
+**What would change it.** W compares counts of fires, so what matters is not blocks but how often the median actor
+fires within the window: here {median}. If actors of a chain fire more rarely, the window must be longer in
+proportion. At tips of 0 W orders nothing at any window, and without a full lane neither."""
 
 
 def _least(reasons: Sequence[str]) -> str:
     return "nothing" if not reasons else "the least"
+
+
+def _range(results: Results, name: str) -> str:
+    """Return the least and the greatest mean of a lag, in parts of the window."""
+    parts = [results.interval(point.name, name).mean / int(point.facts["window"]) for point in results.points]
+    return f"{min(parts):.2f} to {max(parts):.2f}"

@@ -13,8 +13,9 @@ from trailboss.params.records import deployment_price
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.simulator.agents.contenders import CYCLES, Contender
 from trailboss.simulator.alone import Alone
+from trailboss.simulator.metrics.statistics import Interval
 from trailboss.simulator.study import base
-from trailboss.simulator.study.base import Interval, Point, Results
+from trailboss.simulator.study.base import Point, Results
 from trailboss.simulator.study.contest import BASEFEE, LANE_TEXT, TIP, actors_of, contest, is_shown
 from trailboss.simulator.study.text import interval_text, markdown_table
 
@@ -83,7 +84,9 @@ def replicate(settings: Settings, point: Point, seed: int) -> Mapping[str, float
     rule, split, timers = str(point.facts["rule"]), int(point.facts["split"]), 4 * settings.fires
     many = split if rule == "new deployers" else 1
     agents = [
-        Contender(name="honest", count=HONEST, timers=HONEST_TIMERS, gap=3.0, tip=round(TIP * point.facts["ratio"])),
+        Contender(
+            name="honest", count=HONEST, timers=HONEST_TIMERS, gap=3.0, tip=round(TIP * float(point.facts["ratio"]))
+        ),
         Contender(name="splitter", count=many, actors=split // many, timers=-(-timers // many), tip=TIP),
     ]
     ground = contest(seed, agents, settings.fires, RULES[rule])
@@ -143,7 +146,7 @@ def table(results: Results) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     rows = []
     for point in results.points:
         rule, split, ratio = str(point.facts["rule"]), int(point.facts["split"]), float(point.facts["ratio"])
-        found = [interval_text(results.interval(point.name, name)) for name in MEASURES]
+        found = [interval_text(results.interval(point.name, name)).replace("nan", "none") for name in MEASURES]
         more = "" if split == 1 else interval_text(gain(results, rule, split, ratio))
         rows.append([rule, f"{split:,}", f"{ratio:g}", *found, more])
     return ["W counts by", "actors", "honest tip ÷ its tip", *MEASURES.values(), "gain in share"], rows
@@ -198,7 +201,6 @@ def page(results: Results) -> str:
         if stops
         else "At every ratio here some split gains."
     )
-    middle = max((each for each in paying if each[0]), key=lambda each: each[2].mean)
     left = [each for each in by_deployer if matters(each[2])]
     back = gains(results, "new deployers", 1.0)
     closes = not left and any(matters(each[2]) for each in by_actor)
@@ -225,17 +227,15 @@ def page(results: Results) -> str:
     return f"""{LANE_TEXT.format(fires=results.settings.fires)}
 
 {HONEST} honest owners of one actor each always want {HONEST_TIMERS} timers, which is more than the lane together. One
-owner, the splitter, always wants {4 * results.settings.fires} timers and gives each to the next of its k actors in turn,
-all of one deployer; with *new deployers* each actor has one of its own. *No W* is the lane with W at 1 for all. The gain
-is its share of the lane less that of the same owner as one actor, under the same rule and at the same tips.
+owner, the splitter, always wants {4 * results.settings.fires} timers and gives each to the next of its k actors in
+turn, all of one deployer; with *new deployers* each actor has one of its own. *No W* is the lane with W at 1 for all.
+The gain is its share of the lane less that of the same owner as one actor, under the same rule and at the same tips.
 
 {markdown_table(*table(results))}
 
-At equal tips W decides alone, so the gain is not held to a factor of 2: each actor is given what an honest owner is
-given, and k of them take k ÷ ({HONEST} + k) of the lane until demand ends. The most that a split gains by actor is
-{interval_text(most[2])} of the lane, with {most[0]:,} actors. Against honest owners who pay more, the most is
-{interval_text(middle[2])}, with {middle[0]:,} actors at a ratio of {middle[1]:g}: its actors' own few fires become the
-network median once they are the majority, and a split beyond that is punished by its own median. {stop} {deployer_text}
+At equal tips W decides alone, so the gain is not held to a factor of 2. {_law_text(results)} The most that a split
+gains by actor is {interval_text(most[2])} of the lane, with {most[0]:,} actors. {_paying_text(results)} {stop}
+{deployer_text}
 
 Setting up an actor of {SOURCE_BYTES:,} bytes costs {actor:.1f} fires at the floor of all prices, once; the
 {most[0]:,} actors cost {actor * most[0]:,.0f} fires and gain
@@ -243,5 +243,37 @@ Setting up an actor of {SOURCE_BYTES:,} bytes costs {actor:.1f} fires at the flo
 
 **Recommendation.** {answer} {rest}
 
-**What would change it.** A deployer that many owners share, such as a factory, is held down as one of them; if such are
-common, W by deployer costs honest owners. An owner that wants no more than an honest one gains delay only, not share."""
+**What would change it.** A deployer that many owners share, such as a factory, is held down as one of them; if such
+are common, W by deployer costs honest owners. An owner that wants no more than an honest one gains delay only, not
+share."""
+
+
+def _law_text(results: Results) -> str:
+    """Return how well k ÷ (honest + k) predicts the shares by actor at equal tips."""
+    shares = {
+        split: results.interval(name_of("actor", split, 1.0), "share").mean - split / (HONEST + split)
+        for split in results.settings.splits
+    }
+    worst = max(shares, key=lambda split: abs(shares[split]))
+    return (
+        f"If each of k actors is given what an honest owner is given, they have k ÷ ({HONEST} + k) of the lane: the "
+        f"shares by actor are within {abs(shares[worst]):.3f} of that, worst with {worst:,}."
+    )
+
+
+def _paying_text(results: Results) -> str:
+    """Return what splits gain against honest owners who pay more, and whether more actors gain more there."""
+    paying = [each for each in gains(results, "actor") if each[1] > 1.0]
+    best = max(paying, key=lambda each: each[2].mean)
+    text = (
+        f"Against honest owners who pay more it is {interval_text(best[2])}, with {best[0]:,} actors at a ratio of "
+        f"{best[1]:g}."
+    )
+    largest = max(split for split, _, _ in paying)
+    less = results.difference(name_of("actor", best[0], best[1]), name_of("actor", largest, best[1]), "share")
+    if largest != best[0] and is_shown(less):
+        text += (
+            f" With {largest:,} actors it is less by {interval_text(less)}: once its actors are the majority, their "
+            "few fires are the network median, and each of them has W near 2 for its first fire only."
+        )
+    return text

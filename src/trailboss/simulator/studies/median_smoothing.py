@@ -13,7 +13,7 @@ from trailboss.simulator.agents.contenders import Contender
 from trailboss.simulator.alone import Alone
 from trailboss.simulator.metrics.weights import WeightMeasure
 from trailboss.simulator.study import base
-from trailboss.simulator.study.base import Interval, Point, Results
+from trailboss.simulator.study.base import Point, Results
 from trailboss.simulator.study.contest import LANE_TEXT, TIP, actors_of, contest, is_shown
 from trailboss.simulator.study.text import interval_text, markdown_table
 
@@ -22,7 +22,7 @@ Shock = Annotated[str, Meta(pattern="^(large|crowd|manipulator)$")]
 TEXT: Final = {
     "large": "one actor that pays three times the tip takes up to 60 % of the lane",
     "crowd": "one owner of 60 actors asks for as much, at the tip of all",
-    "manipulator": "one owner of as many actors as a third of the window has blocks has each of them fire once a window",
+    "manipulator": "one owner has each of many actors fire once a window; they are a third as many as it has blocks",
 }
 GAPS: Final = (3.0, 6.0, 12.0, 24.0)  # mean blocks between fires of incumbents, 5 owners each
 EVERY: Final = 5  # blocks from a look at W to the next
@@ -73,7 +73,7 @@ def points(settings: Settings) -> Sequence[Point]:
 
 
 def agents_of(settings: Settings, shock: str, start: int) -> list[AgentRow]:
-    """Return incumbents, an owner that fills the lane, and who enters at a height and leaves half of the blocks later."""
+    """Return incumbents, an owner that fills the lane, and one that comes at a height, for half of the blocks."""
     stay: dict[str, Any] = {"since": start, "until": start + settings.blocks // 2}
     shocks = {
         "large": Contender(name="large", timers=settings.fires * 6 // 5, gap=2.0, tip=3 * TIP, **stay),
@@ -168,10 +168,10 @@ def shocks_of(results: Results) -> list[str]:
 
 def effects(results: Results, smoothing: int) -> tuple[list[str], list[str]]:
     """Return where a time constant is shown to shorten delays by what matters, and where to lengthen them."""
-    helps, harms = [], []
+    helps, harms = list[str](), list[str]()
     for shock in shocks_of(results):
         for name in JUDGED:
-            change: Interval = results.difference(f"{shock} / {smoothing}", f"{shock} / 1", name)
+            change = results.difference(f"{shock} / {smoothing}", f"{shock} / 1", name)
             if is_shown(change) and abs(change.mean) > MATTERS:
                 text = f"{interval_text(change)} blocks {MEASURES[name]} ({shock})"
                 (helps if change.mean < 0 else harms).append(text)
@@ -235,19 +235,19 @@ def page(results: Results) -> str:
         else f"Set `lane.fires_median_blocks` to {best:,}, {best / settings.window:.2g} of the fairness window."
     )
     lines_text = "\n".join(lines)
-    return f"""{LANE_TEXT.format(fires=settings.fires)} The window has {settings.window:,} blocks, so that several pass in
-a run; lengths and time constants count in proportion to it.
+    return f"""{LANE_TEXT.format(fires=settings.fires)} The window has {settings.window:,} blocks, so that several
+pass in a run; lengths and time constants count in proportion to it.
 
-20 incumbents fire every {", ".join(f"{gap:g}" for gap in GAPS)} blocks, 5 each, and another owner fills the lane, all at
-one tip. Then someone enters, stays for {settings.blocks // 2:,} blocks, and leaves: {shocks}. W is the mean over the
-incumbents; it counts as held back while it is more than {NEAR:g} below the level of the last window before the next
-change. Delays are means over their fires.
+20 incumbents fire every {", ".join(f"{gap:g}" for gap in GAPS)} blocks, 5 each, and another owner fills the lane, all
+at one tip. Then someone enters, stays for {settings.blocks // 2:,} blocks, and leaves: {shocks}. W is the mean over
+the incumbents; it counts as held back while it is more than {NEAR:g} below the level of the last window before the
+next change. Delays are means over their fires.
 
 {markdown_table(*table(results))}
 
 With the median as it is, W of the incumbents is below its later level by at most {"; ".join(depths)}. A depth is the
-greatest of {BUCKET}-block means, so that part of it is noise. One actor, however large, is one of many in a median; it is
-owners with many actors that move it.
+greatest of {BUCKET}-block means, so that part of it is noise. One actor, however large, is one of many in a median;
+it is owners with many actors that move it.
 
 Against the median as it is, with differences of more than {MATTERS:g} blocks counted where their intervals exclude 0,
 incumbents' delays are:
@@ -256,6 +256,6 @@ incumbents' delays are:
 
 **Recommendation.** {answer}
 
-**What would change it.** A population in which few actors make up the window: a median of few moves further. A smoothed
-median begins at 0, at which all that have fired have W = 1, so that it needs some time constants after its activation.
-Against the manipulator, who stays, smoothing can only delay; W by deployer counts it as one."""
+**What would change it.** A population in which few actors make up the window: a median of few moves further. A
+smoothed median begins at 0, at which all that have fired have W = 1, so that it needs some time constants after its
+activation. Against the manipulator, who stays, smoothing can only delay; W by deployer counts it as one."""

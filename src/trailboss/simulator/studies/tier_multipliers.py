@@ -44,6 +44,8 @@ FIRST: Final = 100  # base units a cycle: what the tiers multiply in the first b
 FIRST_BLOCKS: Final = 10
 SHARE: Final = FIRST / BASEFEE  # of the lane basefee
 DRIFT: Final = 4.0  # times by which the median may leave that share and count as stable
+SHARE_LEAST: Final = SHARE / DRIFT
+SHARE_MOST: Final = SHARE * DRIFT
 MATTERS: Final = 1.0  # blocks between tiers; less matters to nobody
 UNIT: Final = 10_000
 MEASURES: Final = {
@@ -220,21 +222,21 @@ def ways_of(results: Results) -> list[tuple[int, int]]:
     return list(dict.fromkeys((int(point.facts["set"]), int(point.facts["anchor"])) for point in results.points))
 
 
-def fate(results: Results, point: Point) -> str:
-    """Return what the median has come to: ``rises``, ``falls``, or ``stays`` where neither is shown."""
-    median = results.interval(point.name, "median")
-    if median.mean + median.half_width < SHARE / DRIFT:
-        return "falls"
-    return "rises" if median.mean - median.half_width > SHARE * DRIFT else "stays"
+def fates(results: Results, points: Iterable[Point]) -> Counter[str]:
+    """Return in how many runs of points the median has come to fall, to stay, and to rise."""
+    medians = [median for point in points for median in results.values(point.name, "median")]
+    falls, rises = (sum(map(is_out, medians)) for is_out in (SHARE_LEAST.__gt__, SHARE_MOST.__lt__))
+    return Counter(falls=falls, stays=len(medians) - falls - rises, rises=rises)
 
 
 def drifts(results: Results, way: tuple[int, int]) -> int:
-    """Return at how many points of a way the median is shown to leave where it began."""
-    return sum(fate(results, point) != "stays" for point in where(results, way))
+    """Return in how many runs of a way the median has left where it began."""
+    found = fates(results, where(results, way))
+    return found["falls"] + found["rises"]
 
 
 def parts(results: Results, way: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    """Return at how many points a way is shown to part the tiers by more blocks than another, and at how many by fewer."""
+    """Return at how many points a way is shown to part tiers by more blocks than another, and at how many by fewer."""
     changes = [
         results.difference(one.name, two.name, "separation")
         for one, two in zip(where(results, way), where(results, other), strict=True)
@@ -244,7 +246,7 @@ def parts(results: Results, way: tuple[int, int], other: tuple[int, int]) -> tup
 
 
 def recommended(results: Results) -> tuple[int, int]:
-    """Return the way that drifts at the fewest points.
+    """Return the way that drifts in the fewest runs.
 
     Among such it is the first unless another is shown to part tiers better somewhere and worse nowhere: of those, the
     one that does so at most points.
@@ -296,42 +298,36 @@ def figures(results: Results) -> Mapping[str, Any]:
 def page(results: Results) -> str:
     """Return the method, the numbers and the answer."""
     settings = results.settings
-    best, ways = recommended(results), ways_of(results)
+    best = recommended(results)
     summary = []
-    for way in ways:
-        fates = Counter(fate(results, point) for point in where(results, way))
+    for way in ways_of(results):
+        ended = fates(results, where(results, way))
         zero = [results.interval(point.name, "zero").mean for point in where(results, way)]
         paid = [results.interval(point.name, "paid").mean for point in where(results, way)]
         apart = [results.interval(point.name, "separation").mean for point in where(results, way)]
         summary.append(
             [
                 way_text(settings, *way),
-                *(str(fates[each]) for each in ("falls", "stays", "rises")),
+                *(str(ended[each]) for each in ("falls", "stays", "rises")),
                 *(f"{min(each):.2f} to {max(each):.2f}" for each in (zero, paid, apart)),
             ]
         )
-    head = [
-        "multipliers",
-        "falls",
-        "stays",
-        "rises",
-        "blocks at 0, share",
-        "tip paid ÷ basefee",
-        "economy less urgent, blocks",
-    ]
+    head = ["multipliers", "falls", "stays", "rises", "blocks at 0, share", "tip paid", "economy less urgent, blocks"]
     cold = [point for point in results.points if not point.facts["first"]]
     stuck = [point for point in cold if results.interval(point.name, "zero").mean == 1.0]
     loads = "; ".join(f"*{load}* {_load_text(load)}" for load in settings.loads)
     mixes = "; ".join(f"*{mix}* {', '.join(f'{share:.0%}' for share in MIXES[mix])}" for mix in settings.mixes)
-    return f"""The lane holds {settings.fires} fires of 50,000 cycles a block. Timers arrive at random, each with a tier from
-a mix, and state its multiple as tip; their cap is the default, twice the basefee, so no tip is above the basefee. They
-belong to {ACTORS} actors, the n-th with 1 ÷ n of the first's, so that W is at work. A timer expires {PATIENCE} blocks
-late, and counts as so late. Loads, as shares of the lane: {loads}. Mixes of economy, standard, fast and urgent: {mixes}.
-In the first {FIRST_BLOCKS} blocks tiers multiply {FIRST} base units, {SHARE:.0%} of the basefee at its floor; after them
-the median tip of the block before, as §7.3 has it, or a share of the lane basefee.
+    return f"""The lane holds {settings.fires} fires of 50,000 cycles a block. Timers arrive at random, each with a
+tier from a mix, and state its multiple as tip; their cap is the default, twice the basefee, so no tip is above the
+basefee. They belong to {ACTORS} actors, the n-th with 1 ÷ n of the first's, so that W is at work. A timer expires
+{PATIENCE} blocks late, and counts as so late. Loads, as shares of the lane: {loads}; the basefee stays at its floor
+but in surges. Mixes of economy, standard, fast and urgent: {mixes}. In the first {FIRST_BLOCKS} blocks tiers multiply
+{FIRST} base units, {SHARE:.0%} of the basefee at its floor; after them the median tip of the block before, as §7.3
+has it, or a share of the lane basefee.
 
-A median *rises* or *falls* where its interval at the end lies more than {DRIFT:g} times above or below {SHARE:.0%} of the
-basefee. Counts are of loads and mixes; ranges are of means over them.
+A run *falls* or *rises* if its median over the last quarter is less than a {DRIFT:g}th, or more than {DRIFT:g} times,
+of {SHARE:.0%} of the basefee; else it *stays*. Ranges are of means over loads and mixes; tips are in parts of the
+basefee.
 
 {markdown_table(head, summary)}
 
@@ -340,35 +336,60 @@ All points:
 {markdown_table(*table(results))}
 
 A median of what tiers have paid feeds itself: each block multiplies it by the tier of the timer in the middle, so the
-multipliers set how fast it leaves, not whether. In a full lane it climbs even where most are standard, since economy
-does not fire and has no vote, until all tips are at the cap and only W parts the tiers. A block without a fire sets it to
-0 (§7.1), and from 0 no multiplier leads away. Of {len(cold)} runs that begin without any tip, the median is 0 in every
-block of {len(stuck)}: {", ".join(point.name for point in stuck) or "none"}. W then orders nothing either, since it
-multiplies 0.
+multipliers set how fast it leaves, not whether. {_fed_text(results)} A block without a fire sets it to 0 (§7.1), and
+from 0 no multiplier leads away. Of {len(cold)} points that begin without any tip, the median is 0 in every block of
+{len(stuck)}: {"; ".join(point.name for point in stuck) or "none"}. W then orders nothing either, since it multiplies
+0.
 
 {_answer(results, best)}
 
-**What would change it.** Agents that state tips of their own: if they are most of those that fire, the median is theirs
-and tiers follow it. Loads whose blocks are never empty and whose timer in the middle is standard keep the median where
-it is, until the lane fills."""
+**What would change it.** Agents that state tips of their own: if they are most of those that fire, the median is
+theirs and tiers follow it. Loads whose blocks are never empty and whose timer in the middle is standard keep the
+median where it is, until the lane fills."""
+
+
+def _fed_text(results: Results) -> str:
+    """Return what became of the launch's set on the median tip, load by load."""
+    texts = []
+    for load in results.settings.loads:
+        ended = fates(results, (point for point in where(results, (0, 0)) if point.facts["load"] == load))
+        texts.append(f"{load} {ended['falls']} fall and {ended['rises']} rise of {ended.total()}")
+    return (
+        f"With the launch's set on it: {'; '.join(texts)}. In a full lane economy does not fire and so has no "
+        "vote, which lifts the timer in the middle."
+    )
 
 
 def _answer(results: Results, best: tuple[int, int]) -> str:
     """Return the recommendation."""
-    settings, ways = results.settings, ways_of(results)
+    settings = results.settings
     number, anchor = best
     names = ", ".join(f"`lane.tier_{tier}` {each:,}" for tier, each in zip(TIERS, settings.sets[number], strict=True))
     verb = "Keep" if number == 0 else "Set"
-    fed = [drifts(results, way) for way in ways if not way[1]]
-    count = len(where(results, best))
+    count = fates(results, where(results, best)).total()
     text = f"**Recommendation.** {verb} the multipliers {text_of(settings.sets[number])} ({names}, of 10,000)"
     if not anchor:
-        return f"{text}, on the median tip: it leaves where it began at {drifts(results, best)} of {count} points."
+        return f"{text}, on the median tip: it leaves where it began in {drifts(results, best)} of {count} runs."
+    fed = [drifts(results, way) for way in ways_of(results) if not way[1]]
     return (
-        f"{text}, but on one {anchor}th of `basefee_lane_timer` in place of `previous_block_p50_priority_tip_per_cycle`. "
-        f"On the median, every set drifts at {min(fed)} or more of {count} points, so that no choice of multipliers is "
-        f"stable; on the basefee this one does at {drifts(results, best)}."
+        f"{text}, but on one {anchor}th of `basefee_lane_timer` in place of\n"
+        "`previous_block_p50_priority_tip_per_cycle`. "
+        f"On the median every set drifts in {min(fed)} or more of {count} runs; on the basefee this one does in "
+        f"{drifts(results, best)}. {_against_launch(results, best)}"
     )
+
+
+def _against_launch(results: Results, best: tuple[int, int]) -> str:
+    """Return how the best set compares with the launch's on the same base, or the launch's with the others."""
+    texts = []
+    for way in ways_of(results):
+        if way[1] == best[1] and way != best:
+            better, worse = parts(results, way, best)
+            texts.append(
+                f"{text_of(results.settings.sets[way[0]])} parts economy and urgent by more at {better} points"
+            )
+            texts[-1] += f" and by less at {worse}"
+    return f"Against it, on the same base, by more than {MATTERS:g} block: {'; '.join(texts)}." if texts else ""
 
 
 def _load_text(load: str) -> str:

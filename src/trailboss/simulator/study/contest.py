@@ -6,16 +6,14 @@ from typing import Final
 from trailboss.simulator.agents.base import AgentRow
 from trailboss.simulator.agents.contenders import CYCLES
 from trailboss.simulator.ground import Ground
+from trailboss.simulator.metrics.statistics import Interval
 from trailboss.simulator.scenario import Scenario
-from trailboss.simulator.study.base import Interval
 
 BASEFEE: Final = 1_000  # of the lane, always: base units a cycle
 TIP: Final = 1_000  # base units a cycle, of all who pay the same
-LANE_TEXT: Final = (
-    "The lane holds {fires} fires of 50,000 cycles a block in place of 40, so that runs are short; delays in blocks are "
-    "those of a lane in which each actor asks for the same share. Its basefee is held at the floor of 1,000 base units "
-    "a cycle, so that nothing but tips and W orders the fires, and all timers can pay it."
-)
+LANE_TEXT: Final = """The lane holds {fires} fires of 50,000 cycles a block in place of 40, so that runs are short.
+Its basefee is held at the floor of 1,000 base units a cycle: all timers can pay it, and nothing but tips and W orders
+them."""
 
 
 def contest(seed: int, agents: Sequence[AgentRow], fires: int, params: Mapping[str, int]) -> Ground:

@@ -311,6 +311,16 @@ def test_every_study_can_be_read_and_its_replications_can_be_run() -> None:
     assert set(found[0]["measures"]) == {"backlog_mean", "late_mean", "late_p95"}
 
 
+def test_a_replication_shows_how_its_blocks_decided() -> None:
+    """Of each block that is asked for the whole decision record, in which a fire of the block has a rank."""
+    arguments = ["study", "run", "lane-load", "--quick", "--replication", "1", "--point", "load 0.95"]
+    shown = json.loads(CliRunner().invoke(app, [*arguments, "--blocks", "200:202", "--json"]).stdout)
+    assert [each["height"] for each in shown] == [200, 201, 202]
+    assert all(each["record"]["mechanism"] == "lane" for each in shown)
+    assert {"fire", "defer"} >= {one["outcome"] for each in shown for one in each["record"]["examined"]}
+    assert "decisions, then" in CliRunner().invoke(app, [*arguments, "--blocks", "200"]).stdout
+
+
 def test_an_address_without_a_cluster_is_refused(tmp_path: Path) -> None:
     """At once, with the address."""
     pytest.importorskip("ray", reason=NO_RAY)

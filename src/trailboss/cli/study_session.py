@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 
@@ -19,6 +19,9 @@ from trailboss.cli.output import (
     print_section,
     print_table,
 )
+from trailboss.model.decisions import DecisionRecord
+from trailboss.simulator.alone import WATCH, Alone
+from trailboss.simulator.orders import BlockResult
 from trailboss.simulator.study.base import Point
 from trailboss.simulator.study.catalogue import Case, Mode, find_case, study_names, study_of
 from trailboss.simulator.study.page import page_of, write_figures
@@ -29,6 +32,7 @@ from trailboss.simulator.study.workers import Workers, open_workers
 from trailboss.views.mechanism.base import Column, ValueKind
 
 Document = dict[str, Any]
+WEIGHT_UNIT: Final = 10**9  # parts in which weights are counted
 
 
 def show_studies(run: Invocation) -> None:
@@ -54,6 +58,55 @@ def show_replication(run: Invocation, name: str, replication: int, point: str | 
     rows = [(measure, *(repr(each[measure]) if measure in each else None for each in found)) for measure in names]
     title = f"{case.name} ({case.mode}), replication {replication}"
     print_section(title, _heads(["measure", *(each.name for each in points)]), rows)
+
+
+def show_blocks(run: Invocation, name: str, replication: int, point: str, heights: range, *, quick: bool) -> None:
+    """Run one replication of a point, and print how some of its blocks chose among their due timers."""
+    case = _case(name, quick=quick)
+    seen = list[tuple[Alone, BlockResult, DecisionRecord | None]]()
+
+    def watch(world: Alone, block: BlockResult) -> None:
+        if block.view.height in heights:
+            seen.append((world, block, world.record))
+
+    token = WATCH.set(watch)
+    try:
+        measured(task_of(case, case.point(point), replication))
+    finally:
+        WATCH.reset(token)
+    if run.as_json:
+        print_json([{"height": block.view.height, "record": record} for _, block, record in seen])
+        return
+    for world, block, record in seen:
+        _show_block(world, block, record)
+    if not seen:
+        note(f"the replication has none of the blocks {heights.start} to {heights.stop - 1}")
+
+
+DECIDED: Final = columns(">rank | >actor | agent | outcome | reason? | >gas limit | >cycles used | >tip | >weight")
+
+
+def _show_block(world: Alone, block: BlockResult, record: DecisionRecord | None) -> None:
+    """Print what a block found, and what it decided."""
+    view, numbers = block.view, world.ground.numbers
+    print_facts(
+        {
+            "block": f"{view.height:,}",
+            "basefee": f"{view.timer_basefee:,} of every fire, {view.lane_basefee:,} of the lane",
+            "median tip before": f"{view.previous_tip:,}",
+            "fires": f"{len(block.fires):,}, with {block.timer_cycles:,} of {view.lane_cycles_max:,} cycles",
+            "waiting after it": f"{block.waiting:,}",
+        }
+    )
+    if record is None:
+        return
+    rows: list[tuple[Cell, ...]] = []
+    for each in record.examined:
+        number = numbers[each.actor]
+        agent = world.ground.agents[world.ground.agent_of[number]].name
+        used = (each.gas_limit, each.cycles_used, each.tip, f"{each.weight / WEIGHT_UNIT:.3f}")
+        rows.append((each.rank, number, agent, each.outcome, each.reason, *used))
+    print_section(f"{record.examined_count:,} decisions, then {record.runner_up_count} runners-up", DECIDED, rows)
 
 
 def _heads(titles: Sequence[str]) -> list[Column]:

@@ -7,6 +7,7 @@ order, prices and balances of it to those of a whole chain.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
@@ -218,6 +219,11 @@ class _Session(BlockSession):
             self.ended.append((timer.timer_id, ENDINGS[name]))
 
 
+Watch = Callable[["Alone", BlockResult], None]
+WATCH: Final[ContextVar[Watch | None]] = ContextVar("watch", default=None)
+"""What sees each block of the runs that begin while it is set, with their decision records."""
+
+
 class Alone:
     """A mechanism alone, block after block.
 
@@ -228,7 +234,8 @@ class Alone:
 
     def __init__(self, ground: Ground, *, keeps_records: bool = False) -> None:
         """Stand on a ground, before block 1."""
-        self.ground, self._keeps_records = ground, keeps_records
+        self.ground, self._watch = ground, WATCH.get()
+        self._keeps_records = keeps_records or self._watch is not None
         self._params = ground.params
         self._mechanism = build_mechanism(ground.mechanism, self._params)
         state = {key: value for key, value in ground.first_state().items() if value is not None}
@@ -307,6 +314,8 @@ class Alone:
         self.height, self._cycles_used, self.record = height, session.cycles_used, session.decisions
         result = self._last = block.result(self._queue.due_count)
         self._plans.settle()
+        if self._watch is not None:
+            self._watch(self, result)
         return result
 
     def _balance_of(self, actor: int) -> int:

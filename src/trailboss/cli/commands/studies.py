@@ -42,6 +42,7 @@ def run_study(
     fresh: Annotated[bool, flag("--fresh", "Drop what an unfinished run has left, instead of going on.")] = False,
     replication: Annotated[Number, number("Run this replication alone, write nothing.", least=1)] = None,
     point: Annotated[Text, option("NAME", "With --replication: of this point alone.")] = None,
+    blocks: Annotated[Text, option("FIRST:LAST", "With --point: show how these blocks decided, from 1.")] = None,
 ) -> None:
     """Run a study, write its results and figures, and print them with their intervals.
 
@@ -54,13 +55,30 @@ def run_study(
         raise Mistake("both --workers and --ray are given", "give one of the two: Ray has workers of its own")
     if point is not None and replication is None:
         raise Mistake("--point is given without --replication", "name the replication of it that is to be run")
+    shown = None if blocks is None else _heights(blocks)
+    if shown is not None and point is None:
+        raise Mistake("--blocks is given without --point", "name the replication, and the point, whose blocks to show")
     with installed(WHAT, STUDY_INSTALL):
-        from trailboss.cli.study_session import run_whole, show_replication  # noqa: PLC0415
+        from trailboss.cli.study_session import run_whole, show_blocks, show_replication  # noqa: PLC0415
 
-        if replication is not None:
+        if replication is not None and point is not None and shown is not None:
+            show_blocks(run, name, replication, point, shown, quick=quick)
+        elif replication is not None:
             show_replication(run, name, replication, point, quick=quick)
         else:
             run_whole(run, name, output, workers, ray, quick=quick, fresh=fresh)
+
+
+def _heights(text: str) -> range:
+    """Return the heights of ``FIRST:LAST``, or of one block."""
+    first, _, last = text.partition(":")
+    try:
+        heights = range(int(first), int(last or first) + 1)
+    except ValueError:
+        heights = range(0)
+    if not heights or heights.start < 1:
+        raise Mistake(f"--blocks = {text!r} is no FIRST:LAST of heights from 1 on", "such as --blocks 100:105")
+    return heights
 
 
 @study.command("report")

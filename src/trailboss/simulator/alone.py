@@ -39,7 +39,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, Amount, Cells, Cycles, Height
 from trailboss.simulator.dialects import ASKING
 from trailboss.simulator.engine import AgentEngine, fits, show, use_up
-from trailboss.simulator.ground import BANK, ORDER_CELLS, ORDER_CYCLES, SLOT, Ground, Plans, view_of
+from trailboss.simulator.ground import BANK, ORDER_CELLS, ORDER_CYCLES, SLOT, Ground, Plans
 from trailboss.simulator.orders import (
     BlockResult,
     Cancel,
@@ -227,6 +227,7 @@ class Alone:
         self._engine = AgentEngine(ground, self._plans.find)
         self._totals: dict[str, int] = {}
         self._cycles_used = 0
+        self._last: BlockResult | None = None
         self.height = 0
         self.record: DecisionRecord | None = None
 
@@ -276,7 +277,7 @@ class Alone:
             hooks,
             sums=self._totals,
         )
-        view = self._engine.view = view_of(rules, self._balance_of)
+        view = self._engine.view = self.ground.view(rules, self._balance_of, self._last)
         block = _Block(self, session, view)
         self._queue.advance(height)
         mechanism.begin(lambda: iter(()))
@@ -289,7 +290,7 @@ class Alone:
         close_block(session, close)
         self._source.commit(self._queue.uncommitted())
         self.height, self._cycles_used, self.record = height, session.cycles_used, session.decisions
-        result = block.result(self._queue.due_count)
+        result = self._last = block.result(self._queue.due_count)
         self._plans.settle()
         return result
 

@@ -24,7 +24,7 @@ from trailboss.model.configs import Basefees, LaneState, MarketKind, amount_octe
 from trailboss.params import ChainParams
 from trailboss.primitives.octets import Address
 from trailboss.simulator.agents.base import Agent
-from trailboss.simulator.orders import PlannedTimer, View
+from trailboss.simulator.orders import BlockResult, PlannedTimer, View
 from trailboss.state.keys import account_key, code_key, manifest_key
 from trailboss.state.store import MemoryStore
 
@@ -93,6 +93,22 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
         """What the mechanism keeps for its market."""
         return build_mechanism(self.mechanism, self.params).policy.keeps
 
+    def view(self, rules: Rules, balance_of: Callable[[int], int], last: BlockResult | None) -> View:
+        """Return what agents see of a block with these rules, after the last one."""
+        timer_cycle, timer_cell = rules.timer_basefees()
+        return View(
+            height=rules.height,
+            user_basefee=rules.user_basefees()[0],
+            timer_basefee=timer_cycle,
+            cell_basefee=timer_cell,
+            lane_basefee=rules.market.lane_basefee or 0,
+            previous_tip=rules.market.previous_tip,
+            marginal_tip=0 if last is None else last.marginal_tip,
+            lane_cycles_max=rules.market.timer_cycles_max,
+            balance_of=balance_of,
+            addresses=self.addresses,
+        )
+
     def first_state(self) -> dict[bytes, bytes | None]:
         """Return the state after genesis: actors are there, and all basefees are at their floors."""
         kept = _Kept()
@@ -160,18 +176,3 @@ class Plans:
             box = read_globalbox(self._read)
             if box.first == box.next:
                 self._gone.clear()
-
-
-def view_of(rules: Rules, balance_of: Callable[[int], int]) -> View:
-    """Return what agents see of a block with these rules."""
-    timer_cycle, timer_cell = rules.timer_basefees()
-    return View(
-        height=rules.height,
-        user_basefee=rules.user_basefees()[0],
-        timer_basefee=timer_cycle,
-        cell_basefee=timer_cell,
-        lane_basefee=rules.market.lane_basefee or 0,
-        previous_tip=rules.market.previous_tip,
-        lane_cycles_max=rules.market.timer_cycles_max,
-        balance_of=balance_of,
-    )

@@ -4,7 +4,7 @@ Heights are block heights of the chain, prices base units a cycle, amounts base 
 mechanism runs alone or within a chain.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -113,8 +113,10 @@ class View(Struct, frozen=True, gc=False, kw_only=True):
     cell_basefee: int  # of a fire, base units a cell
     lane_basefee: int  # of the lane; 0 without one
     previous_tip: int  # median tip of the block before; 0 outside the lane
+    marginal_tip: int  # least tip of the fires of the block before, base units a cycle; 0 if no due timer waited
     lane_cycles_max: int  # cycles that the fires of one block may use
     balance_of: Callable[[int], int]  # number of an actor to what it holds now
+    addresses: Sequence[bytes]  # of all actors, by number
 
 
 class BlockResult(Struct, frozen=True, gc=False, kw_only=True):
@@ -130,3 +132,8 @@ class BlockResult(Struct, frozen=True, gc=False, kw_only=True):
     burned: int  # base units, by everything
     tips: int  # base units, to the proposer
     refused: list[tuple[int, Order]]  # orders that found no room, or that a rule refused, with their agents' numbers
+
+    @property
+    def marginal_tip(self) -> int:
+        """Least tip of its fires, base units a cycle; 0 if no due timer waits, so that any tip would have done."""
+        return min((fire.tip // fire.cycles_used for fire in self.fires), default=0) if self.waiting else 0

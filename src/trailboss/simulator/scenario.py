@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec.structs import replace
 
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.simulator.agents.arrivals import Poisson
 from trailboss.simulator.agents.base import ACTORS_MAX, Agent
+from trailboss.simulator.agents.crowds import Crowd
+from trailboss.simulator.agents.loops import ClosedLoop, StateTrigger
+from trailboss.simulator.agents.transactions import UserTraffic
 from trailboss.simulator.ground import Ground
 from trailboss.simulator.streams import SEED_MAX, stream
 
@@ -25,7 +29,7 @@ ROOM: Final = {"limits.block_cycles_max": 10**12, "limits.block_cells_max": 10**
 """Room for the orders of all agents in one block: a scenario is about timers, not about transactions."""
 STEP: Final = re.compile(r"\.([^.[\]]+)|\[(\d+)\]")  # a step of a path such as ``$.agents[0].funds``
 
-AnyRow = Poisson
+AnyRow = Poisson | Crowd | ClosedLoop | StateTrigger | UserTraffic
 """Kinds of agents."""
 
 
@@ -79,6 +83,21 @@ def check_scenario(scenario: Scenario) -> None:
         if (problem := row.problem(scenario.blocks)) is not None:
             raise ConfigurationError(f"agents[{at}].{problem}")
     load_params(scenario.preset, scenario.overrides())
+
+
+def at_load(scenario: Scenario, load: float) -> Scenario:
+    """Return a scenario whose agents together ask for a share of what fires may use in a block.
+
+    The shares of its agents are multiplied; agents without a share stay as they are.
+    """
+    shares = [row.share * row.count for row in scenario.agents if isinstance(row, Poisson | Crowd) and row.share]
+    factor = load / sum(shares) if shares else 1.0
+    agents: tuple[AnyRow, ...] = tuple(
+        replace(row, share=row.share * factor) if isinstance(row, Poisson | Crowd) and row.share else row
+        for row in scenario.agents
+    )
+    scaled: Scenario = replace(scenario, agents=agents)
+    return scaled
 
 
 def read_scenario(path: Path) -> Scenario:

@@ -15,7 +15,7 @@ from trailboss.model.timers import TimerEnd
 from trailboss.model.transactions import ExecuteActor, Transaction, sign_transaction
 from trailboss.primitives.octets import Address
 from trailboss.simulator.engine import NUMBER_WIDTH, ORDER, AgentEngine, show
-from trailboss.simulator.ground import BANK, ORDER_CELLS, ORDER_CYCLES, Ground, Plans, view_of
+from trailboss.simulator.ground import BANK, ORDER_CELLS, ORDER_CYCLES, Ground, Plans
 from trailboss.simulator.orders import BlockResult, Cancel, Fire, Order, Schedule, Touch, UnfiredTimer, Work
 from trailboss.state.store import MemoryStore
 from trailboss.views.records import event_view
@@ -47,6 +47,7 @@ class Whole:
         blocks = History(MemoryArchive(), params.governance.block_interval_ms, genesis)
         self.chain = Chain.of_parts(ground.genesis, params, self._engine, store, blocks, owns_engine=True)
         self._nonce = 0
+        self._last: BlockResult | None = None
         self._hits: dict[tuple[bytes, int], int] = {}  # fires of Globalbox to the heights from which they are due
 
     @property
@@ -67,7 +68,7 @@ class Whole:
         """Build the next block, and let the agents see it."""
         chain, engine, ground = self.chain, self._engine, self.ground
         rules = chain.rules()
-        view = engine.view = view_of(rules, lambda actor: chain.balance(Address(ground.addresses[actor])))
+        view = engine.view = ground.view(rules, self._balance_of, self._last)
         engine.orders = [(number, order) for number, agent in enumerate(ground.agents) for order in agent.orders(view)]
         engine.refused, engine.accepted = [], []
         transactions = [self._transaction(at, order) for at, (_, order) in enumerate(engine.orders)]
@@ -80,7 +81,7 @@ class Whole:
         for plan in engine.accepted:
             self._plans.add(plan)
         fires, endings = self._ends(block)
-        result = BlockResult(
+        result = self._last = BlockResult(
             view=view,
             accepted=engine.accepted,
             fires=fires,
@@ -95,6 +96,9 @@ class Whole:
         self._plans.settle()
         show(ground, result)
         return result
+
+    def _balance_of(self, actor: int) -> int:
+        return self.chain.balance(Address(self.ground.addresses[actor]))
 
     def _transaction(self, at: int, order: Order) -> Transaction:
         match order:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Protocol
 
 from msgspec import Meta, Struct
 
+from trailboss.simulator.metrics.statistics import Interval
+
 Value = str | int | float
 Positive = Annotated[int, Meta(ge=1)]
 
@@ -30,14 +32,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     replications_max: Annotated[int, Meta(ge=2)] = 5
     # Measure to the half width of its 95 % confidence interval that a point goes on for, up to the most replications.
     targets: Mapping[str, Annotated[float, Meta(gt=0.0)]] = {}
-
-
-class Interval(Struct, frozen=True):
-    """The mean of a measure over replications, with its 95 % confidence interval (Student's t)."""
-
-    mean: float
-    half_width: float  # 0 if all replications agree
-    count: int
 
 
 class Results(Protocol):

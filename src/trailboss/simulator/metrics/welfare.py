@@ -1,0 +1,61 @@
+"""What fires are worth to their owners, and how near that comes to the most that was possible."""
+
+from typing import Final
+
+from trailboss.simulator.metrics.money import worth, worth_of
+from trailboss.simulator.metrics.optimum import Job, optimum
+from trailboss.simulator.orders import BlockResult, Plan
+
+JOBS_MAX: Final = 2_000
+
+
+class WelfareMeasure:
+    """The worth of all fires."""
+
+    def __init__(self) -> None:
+        self._worth = 0
+
+    def see(self, block: BlockResult) -> None:
+        """Count a block."""
+        self._worth += sum(map(worth_of, block.fires))
+
+    def values(self) -> dict[str, float]:
+        """Return the sum."""
+        return {"welfare": self._worth}
+
+
+class EfficiencyMeasure:
+    """The worth of fires against the clairvoyant optimum, `optimum`.
+
+    It follows the timers of the first blocks seen, up to the block with the 2,000th that is worth anything; the optimum
+    gives them all the room of all blocks seen. State watches are left out: nobody knows before when they fire.
+    """
+
+    def __init__(self) -> None:
+        self._first = self._last = self._until = self._cycles_max = self._worth = 0
+        self._plans: list[Plan] = []
+
+    def see(self, block: BlockResult) -> None:
+        """Count a block."""
+        self._last, view = block.view.height, block.view
+        self._first = self._first or view.height
+        self._cycles_max = max(self._cycles_max, view.lane_cycles_max)
+        if len(self._plans) < JOBS_MAX:
+            self._until = view.height
+            self._plans += [plan for plan in block.accepted if plan.order.watches is None and worth(plan.order, 0)]
+        for fire in block.fires:
+            if self._first <= fire.plan.scheduled_at <= self._until and fire.plan.order.watches is None:
+                self._worth += worth_of(fire)
+
+    def values(self) -> dict[str, float]:
+        """Return the share of the optimum, 0 to 1; 1 if nothing was to be had."""
+        jobs = [job for job in map(self._job, self._plans) if job.first <= job.last]
+        best = optimum(jobs, self._cycles_max) if jobs else 0
+        return {"efficiency": self._worth / best if best else 1.0}
+
+    def _job(self, plan: Plan) -> Job:
+        order = plan.order
+        last = min(order.expires_at or self._last, self._last)
+        if order.decay:
+            last = min(last, order.height + (order.value - 1) // order.decay)
+        return Job(max(order.height, plan.scheduled_at + 1), last, max(order.cycles, 1), order.value)

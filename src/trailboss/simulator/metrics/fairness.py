@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from trailboss.simulator.metrics.statistics import gini, hhi, jain
-from trailboss.simulator.orders import BlockResult, Plan
+from trailboss.simulator.orders import BlockResult, PlannedTimer
 
 
 class FairnessMeasure:
@@ -59,7 +59,7 @@ class FairnessMeasure:
             if self._due[actor]:
                 self._since[actor] = height + 1
 
-    def _counts(self, plan: Plan) -> bool:
+    def _counts(self, plan: PlannedTimer) -> bool:
         return plan.scheduled_at >= self._first and plan.order.watches is None
 
     def _close(self, actor: int, height: int) -> None:
@@ -87,7 +87,7 @@ class FairnessMeasure:
         }
 
 
-def _begins(plan: Plan) -> int:
+def _begins(plan: PlannedTimer) -> int:
     """Return the height of the first block that can fire a timer."""
     return max(plan.order.height, plan.scheduled_at + 1)
 

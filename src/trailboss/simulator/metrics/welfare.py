@@ -4,7 +4,7 @@ from typing import Final
 
 from trailboss.simulator.metrics.money import worth, worth_of
 from trailboss.simulator.metrics.optimum import Job, optimum
-from trailboss.simulator.orders import BlockResult, Plan
+from trailboss.simulator.orders import BlockResult, PlannedTimer
 
 JOBS_MAX: Final = 2_000
 
@@ -33,7 +33,7 @@ class EfficiencyMeasure:
 
     def __init__(self) -> None:
         self._first = self._last = self._until = self._cycles_max = self._worth = 0
-        self._plans: list[Plan] = []
+        self._plans: list[PlannedTimer] = []
 
     def see(self, block: BlockResult) -> None:
         """Count a block."""
@@ -53,7 +53,7 @@ class EfficiencyMeasure:
         best = optimum(jobs, self._cycles_max) if jobs else 0
         return {"efficiency": self._worth / best if best else 1.0}
 
-    def _job(self, plan: Plan) -> Job:
+    def _job(self, plan: PlannedTimer) -> Job:
         order = plan.order
         last = min(order.expires_at or self._last, self._last)
         if order.decay:

@@ -42,7 +42,7 @@ def replicate(settings: Settings, point: Point, seed: int) -> Mapping[str, float
     params = load_params(PRESET)
     fires_max = params.timers.lane_cycles_per_block // settings.cycles
     rate = float(point.facts["load"]) * fires_max
-    crowd = Poisson(name="crowd", actors=ACTORS, rate=rate, gas_limit=settings.cycles, cycles=settings.cycles)
+    crowd = Poisson(name="crowd", actors=ACTORS, rate=rate, cycles=settings.cycles)
     scenario = Scenario(
         name=point.name,
         blocks=settings.blocks,

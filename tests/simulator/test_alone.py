@@ -37,7 +37,7 @@ def compare(mechanism: str, seed: int) -> int:
     return fires
 
 
-@pytest.mark.parametrize("mechanism", ["fifo", "lane", "auction", "globalbox"])
+@pytest.mark.parametrize("mechanism", ["fifo", "lane", "activation", "auction", "globalbox"])
 def test_alone_is_the_whole_chain(mechanism: str) -> None:
     """Fires, their order, ends, prices and balances are equal in every block."""
     assert sum(compare(mechanism, seed) for seed in range(SEEDS)) > SEEDS

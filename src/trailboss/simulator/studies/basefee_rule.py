@@ -1,6 +1,7 @@
 """The lane's basefee rule as written, against EIP-1559's scaling and the exponential one. Spec: CIP-1v3 §5."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -36,6 +37,7 @@ WRITTEN: Final = "as written"
 LAGS: Final = (0, 1, 10)  # blocks between the price that owners see and the block of the fire
 CYCLES: Final = 100_000  # of a fire
 REST_PRICE: Final = 100_000  # base units: the lane basefee at which the demand of the lane is its target
+FLOOR: Final = {"lane.basefee_min": REST_PRICE // 4}  # so that the warm-up is short
 SHARE: Final = 2.0  # of the lane that is asked for at the lowest price that is paid
 FACTOR: Final = 10  # by which the basefee begins too low, where settling is measured
 SLOWER: Final = 1.5  # times the settling time of the rule as written, beyond which a rule counts as too slow
@@ -65,6 +67,7 @@ class RuleSettings(base.Settings, frozen=True, kw_only=True):
 Settings = RuleSettings
 
 
+@cache
 def params_of(rule: str) -> ChainParams:
     """Return the parameters under a rule."""
     return load_params("mainnet", RULES[rule])
@@ -120,7 +123,7 @@ def lane_measures(settings: RuleSettings, rule: str, elasticity: float, seed: in
         offer=BestResponse(),
     )
     scenario = Scenario(
-        name=rule, blocks=settings.blocks, warm_up=settings.warm_up, agents=(row,), seed=seed, params=RULES[rule]
+        name=rule, blocks=settings.blocks, warm_up=settings.warm_up, agents=(row,), seed=seed, params=FLOOR | RULES[rule]
     )
     world = Alone(scenario.ground())
     for _ in range(settings.warm_up):
@@ -176,7 +179,7 @@ def _bifurcation() -> Figure:
             below = params_of(WRITTEN).fees.min_basefee / REST_PRICE
             found = BasefeeMap(rule=rule_of(lane), elasticity=4.0, most=lane.elasticity, below=below, lag=lag)
             _column(axes, 1 / alpha, found, color)
-        axes.plot([], [], "s", color=color, label=f"demand by the price {lag} blocks before")
+        axes.plot([], [], "s", color=color, label=f"lag of demand {lag}")
     axes.set(title="elasticity 4", xlabel="step, 1 ÷ lane.alpha", xscale="log")
     axes.legend()
     for each in figure.axes:
@@ -185,7 +188,8 @@ def _bifurcation() -> Figure:
 
 
 def _column(axes: Any, at: float, found: BasefeeMap, color: str) -> None:
-    tail = found.tail(REST + REST // 7, 600, BUFFER)
+    # A start a ninth above: a seventh would lie on rest after one step down by an eighth.
+    tail = found.tail(REST + REST // 9, 600, BUFFER)
     axes.plot([at] * len(tail), tail, ".", markersize=1.5, color=color, rasterized=True)
 
 
@@ -247,7 +251,8 @@ def page(results: Results) -> str:
             "EIP-1559 divides that distance by 8 (`lane.alpha = 8`); the exponential rule (`lane.basefee_rule = 2`) "
             "multiplies by exp of it ÷ 8. Two things are run: the chain's rule as a map, over demand of constant "
             "elasticity without chance, and the lane itself, where timers come at random and each has a worth from a "
-            f"Pareto distribution whose shape is the elasticity. The demand is the target at a lane basefee of "
+            f"Pareto distribution whose shape is the elasticity. The lane's floor is raised to a quarter of the price at rest, "
+            "which shortens the warm-up. The demand is the target at a lane basefee of "
             f"{REST_PRICE:,} above a cycle basefee of {params_of(WRITTEN).fees.min_basefee:,}. A lag of 1 is what the "
             "same-block prohibition (§4) imposes on owners who decide when they schedule; 0 is demand that answers by "
             "its caps at the fire. `lane.elasticity`, the lane over its target, is an integer of at least 1; the "

@@ -142,7 +142,7 @@ def figures(results: Results) -> Mapping[str, Any]:
     """Draw use and burn over the multiplier, a panel for each load."""
     settings = results.settings
     figure = Figure(figsize=(4 * len(settings.loads), 6), layout="constrained")
-    panels = figure.subplots(2, len(settings.loads), sharex=True, sharey="row", squeeze=False)
+    panels = figure.subplots(2, len(settings.loads), sharex=True, squeeze=False)
     for at, load in enumerate(settings.loads):
         for elasticity in settings.elasticities:
             chosen = points_with(results.points, load=load, elasticity=elasticity)

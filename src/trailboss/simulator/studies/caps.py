@@ -1,6 +1,7 @@
 """Caps frozen when a timer is scheduled, against caps that follow the price to the fire. Spec: CIP-1v3 §6, §7.1."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isnan, nan
 from statistics import fmean
 from typing import Annotated, Any, Final
 
@@ -28,7 +29,9 @@ CYCLE_PRICE: Final = 10_000  # cycle basefee below it
 SHAPE: Final = 4.0  # elasticity of the demand that makes the price
 SHARE: Final = 2.0  # of the lane that it asks for at the lowest price it pays
 TARGET: Final = 0.5  # of the lane
-PROBES: Final = 40  # timers for each cap and distance
+PROBES: Final = 20  # timers for each cap and distance
+PROBE_CYCLES: Final = 10_000  # of a probe's fire: they must not make the price themselves
+SPACING: Final = 2  # blocks from the height of a probe to that of the next
 PATIENCE: Final = 50  # blocks by which a probe may be late
 BEARABLE: Final = 0.05  # share that may be priced out by a cap which is recommended
 
@@ -43,7 +46,7 @@ class CapSettings(base.Settings, frozen=True, kw_only=True):
     @property
     def rise(self) -> int:
         """Height from which on the price grows."""
-        return self.warm_up + max(PROBES, *self.aheads) + 1
+        return self.warm_up + max(self.aheads) + 1
 
 
 Settings = CapSettings
@@ -73,7 +76,7 @@ class Demand(Arrivals):
 
 
 class ProbeRow(AgentRow, frozen=True, kw_only=True, tag="probe"):
-    """Timers that are scheduled before a rise of the price and due after it, so many blocks ahead."""
+    """Timers that are due from a rise of the price on, scheduled so many blocks ahead."""
 
     ahead: int
     multiple: int  # of the lane basefee that is the cap; `DEFAULT` for the default fees
@@ -101,20 +104,16 @@ class Probe(Agent):
         self.bills: list[float] = []
 
     def orders(self, view: View) -> Iterable[Order]:
-        """Return the block's timers: all are spread over the blocks from which they reach beyond the rise."""
-        row = self._row
-        span = min(row.ahead, PROBES)
-        before = row.rise - view.height - 1
-        if not 0 <= before < span:
-            return
-        height = view.height + row.ahead
-        for _ in range(PROBES // span):
+        """Return the block's timer, if it has one."""
+        height = view.height + self._row.ahead
+        since = height - self._row.rise
+        if 0 < since <= PROBES * SPACING and since % SPACING == 0:
             yield Schedule(
                 actor=self.actors.start,
                 height=height,
-                gas_limit=CYCLES,
-                cycles=CYCLES,
-                cap=view.lane_basefee * row.multiple or None,
+                gas_limit=PROBE_CYCLES,
+                cycles=PROBE_CYCLES,
+                cap=view.lane_basefee * self._row.multiple or None,
                 expires_at=height + PATIENCE,
             )
 
@@ -187,7 +186,7 @@ def replicate(settings: CapSettings, point: Point, seed: int) -> Mapping[str, fl
         name = suffix(row.multiple, row.ahead)
         measures[f"lost_{name}"] = 1 - len(agent.fires) / len(agent.plans)
         measures[f"late_{name}"] = sum(fire.late > 0 for fire in agent.fires) / len(agent.plans)
-        measures[f"bill_{name}"] = fmean(agent.bills) if agent.bills else 0.0
+        measures[f"bill_{name}"] = fmean(agent.bills) if agent.bills else nan
     return measures
 
 
@@ -207,8 +206,12 @@ def table(results: Results) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
                 cap = f"{multiple}×" if multiple else f"default {point.facts['when']}"
                 if multiple and point.facts["when"] != "frozen":
                     continue  # A stated cap is frozen under both.
-                rows.append([f"×{point.facts['growth']}", cap, f"{ahead:,}", *map(interval_text, found)])
+                rows.append([f"×{point.facts['growth']}", cap, f"{ahead:,}", *map(_shown, found)])
     return ["price", "cap", "blocks ahead", "expired", "fired late", "bill ÷ quote"], rows
+
+
+def _shown(found: Interval) -> str:
+    return "—" if isnan(found.mean) else interval_text(found)
 
 
 def figures(results: Results) -> Mapping[str, Any]:
@@ -261,8 +264,9 @@ def page(results: Results) -> str:
             "A stated cap is frozen when a timer is scheduled (§6), and so is the default of twice the lane basefee "
             "(§7.1: its headroom is to absorb five blocks). `lane.caps_at_fire = 1` leaves the default open until the "
             "fire. Demand that pays more takes the place of the former in one block; the basefee follows by at most an "
-            f"eighth a block, and stays up. Each probe is scheduled before the rise and due after it, {PROBES} for "
-            f"each cap and distance, and expires {PATIENCE} blocks after its height. The lane holds "
+            f"eighth a block, and stays up. {PROBES} probes of each cap and distance are due within {PROBES * SPACING} "
+            f"blocks from the rise on, and each expires {PATIENCE} blocks after its height; the rise comes as many blocks "
+            "after the warm-up as the farthest is ahead. The lane holds "
             f"{LANE_CYCLES // CYCLES} fires, the lane basefee is {FIRST_PRICE:,} before the rise and its floor half of "
             "that.",
             "\n".join(lines),
@@ -277,7 +281,8 @@ def page(results: Results) -> str:
                 if is_better
                 else ": no difference that favours the other can be shown."
             ),
-            "**All numbers.** Expired and late are shares of the probes.",
+            "**All numbers.** Expired and late are shares of the probes; the bill is that of those that fire, over what the "
+            "same fire would have cost at the prices of the block that scheduled it.",
             markdown_table(*table(results)),
         )
     )

@@ -245,6 +245,10 @@ class Alone:
         """Return the plan of a live timer."""
         return self._plans.live.get(timer_id)
 
+    def live_plans(self) -> Iterator[PlannedTimer]:
+        """Yield the plans of all timers that live, in the order in which they were scheduled."""
+        yield from self._plans.live.values()
+
     # Blocks
 
     def build(self) -> BlockResult:

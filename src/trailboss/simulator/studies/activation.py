@@ -193,7 +193,7 @@ def table(results: Results) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
 
 
 def figures(results: Results) -> Mapping[str, Any]:
-    """Draw what becomes of the backlog, and how late fresh timers are."""
+    """Draw what becomes of the backlog, and what fresh timers pay."""
     figure = Figure(figsize=(11, 4), layout="constrained")
     panels = figure.subplots(1, 2)
     labels = [point.name.replace(", ", "\n") for point in results.points]
@@ -202,12 +202,12 @@ def figures(results: Results) -> Mapping[str, Any]:
         shares = np.array([results.interval(point.name, measure).mean for point in results.points])
         panels[0].barh(labels, shares, left=floor, label=MEASURES[measure])
         floor += shares
-    found = [results.interval(point.name, "fresh_late") for point in results.points]
+    found = [results.interval(point.name, "fresh_paid") for point in results.points]
     panels[1].barh(
         labels, [each.mean for each in found], xerr=[each.half_width for each in found], capsize=3, color="tab:gray"
     )
     panels[0].set(xlabel="share of the backlog")
-    panels[1].set(xlabel="blocks by which fresh timers are late, mean", yticklabels=[])
+    panels[1].set(xlabel="base units a cycle that fresh timers pay", yticklabels=[], xlim=(0, None))
     for axes in panels:
         axes.invert_yaxis()
     panels[0].legend(fontsize="small", loc="lower left")

@@ -123,7 +123,12 @@ def lane_measures(settings: RuleSettings, rule: str, elasticity: float, seed: in
         offer=BestResponse(),
     )
     scenario = Scenario(
-        name=rule, blocks=settings.blocks, warm_up=settings.warm_up, agents=(row,), seed=seed, params=FLOOR | RULES[rule]
+        name=rule,
+        blocks=settings.blocks,
+        warm_up=settings.warm_up,
+        agents=(row,),
+        seed=seed,
+        params=FLOOR | RULES[rule],
     )
     world = Alone(scenario.ground())
     for _ in range(settings.warm_up):

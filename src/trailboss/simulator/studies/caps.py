@@ -1,7 +1,7 @@
 """Caps frozen when a timer is scheduled, against caps that follow the price to the fire. Spec: CIP-1v3 §6, §7.1."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isnan, nan
+from math import nan
 from statistics import fmean
 from typing import Annotated, Any, Final
 
@@ -18,7 +18,7 @@ from trailboss.simulator.scenario import Scenario
 from trailboss.simulator.study import base
 from trailboss.simulator.study.base import Interval, Point, Results
 from trailboss.simulator.study.text import interval_text, markdown_table
-from trailboss.simulator.study.verdicts import difference_text, points_with, sign
+from trailboss.simulator.study.verdicts import difference_text, points_with, shown, sign
 
 TITLE: Final = "How many far-ahead timers does a rise of the lane basefee price out, by what their caps were fixed at?"
 DEFAULT: Final = 0  # stands for the default fees among the caps, which are multiples of the basefee
@@ -206,12 +206,8 @@ def table(results: Results) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
                 cap = f"{multiple}×" if multiple else f"default {point.facts['when']}"
                 if multiple and point.facts["when"] != "frozen":
                     continue  # A stated cap is frozen under both.
-                rows.append([f"×{point.facts['growth']}", cap, f"{ahead:,}", *map(_shown, found)])
+                rows.append([f"×{point.facts['growth']}", cap, f"{ahead:,}", *map(shown, found)])
     return ["price", "cap", "blocks ahead", "expired", "fired late", "bill ÷ quote"], rows
-
-
-def _shown(found: Interval) -> str:
-    return "—" if isnan(found.mean) else interval_text(found)
 
 
 def figures(results: Results) -> Mapping[str, Any]:
@@ -223,9 +219,7 @@ def figures(results: Results) -> Mapping[str, Any]:
         for point in points_with(results.points, growth=growth):
             multiples = (DEFAULT, *settings.caps) if point.facts["when"] == "frozen" else (DEFAULT,)
             for multiple in multiples:
-                found = [
-                    results.interval(point.name, f"lost_{suffix(multiple, ahead)}") for ahead in settings.aheads
-                ]
+                found = [results.interval(point.name, f"lost_{suffix(multiple, ahead)}") for ahead in settings.aheads]
                 label = f"{multiple}× when scheduled" if multiple else f"default, {point.facts['when']}"
                 halves = [each.half_width for each in found]
                 means = [each.mean for each in found]

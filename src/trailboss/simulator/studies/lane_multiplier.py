@@ -199,5 +199,3 @@ def page(results: Results) -> str:
             markdown_table(*table(results)),
         )
     )
-
-

@@ -1,6 +1,7 @@
 """What intervals allow to say: whether one alternative has more of a measure than another, in words and as a sign."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import isnan
 from typing import Any
 
 from trailboss.simulator.study.base import Interval, Point, Results
@@ -36,11 +37,16 @@ def points_with(points: Iterable[Point], **facts: Any) -> list[Point]:
     return [point for point in points if all(point.facts[name] == value for name, value in facts.items())]
 
 
+def shown(interval: Interval) -> str:
+    """Return an interval as text; a dash for that of a measure which some replication does not have."""
+    return "—" if isnan(interval.mean) else interval_text(interval)
+
+
 def rows_of(results: Results, names: Sequence[str], measures: Iterable[str]) -> list[list[str]]:
     """Return a row of a table for each point: its facts of these names, and its intervals."""
     kept = tuple(measures)
     return [
-        [*(f"{point.facts[name]}" for name in names), *(interval_text(results.interval(point.name, m)) for m in kept)]
+        [*(f"{point.facts[name]}" for name in names), *(shown(results.interval(point.name, m)) for m in kept)]
         for point in results.points
     ]
 

@@ -205,7 +205,7 @@ def _lane_figure(results: Results) -> Figure:
     for axes, (measure, label) in zip(panels, labels, strict=True):
         for rule in RULES:
             chosen = points_with(results.points, rule=rule)
-            draw_bars(axes, results, chosen, measure, lambda point: float(point.facts["elasticity"]), rule)
+            draw_bars(axes, results, chosen, measure, lambda point: float(point.facts["elasticity"]), label=rule)
         axes.set(xlabel="elasticity of demand by the whole price", ylabel=label, xscale="log")
     panels[1].axhline(1 / params_of(WRITTEN).lane.elasticity, color="black", linewidth=0.8, linestyle=":")
     panels[0].legend(fontsize="small")

@@ -52,7 +52,7 @@ def rows_of(results: Results, names: Sequence[str], measures: Iterable[str]) -> 
 
 
 def draw_bars(
-    axes: Any, results: Results, points: Sequence[Point], measure: str, at: Callable[[Point], float], label: str
+    axes: Any, results: Results, points: Sequence[Point], measure: str, at: Callable[[Point], float], *, label: str
 ) -> None:
     """Draw a measure of some points over what ``at`` returns, with its intervals as bars."""
     found = [results.interval(point.name, measure) for point in points]

@@ -44,6 +44,7 @@ SLOWER: Final = 1.5  # times the settling time of the rule as written, beyond wh
 BUFFER: Final = 40  # values of an attractor that are drawn
 SWEEP: Final = 90  # elasticities of the bifurcation diagram
 SWEEP_MAX: Final = 24.0
+STEPS_DRAWN: Final = 12  # values of lane.alpha
 MEASURES: Final = {
     "use_mean": "use, mean",
     "use_sd": "use, sd",
@@ -179,16 +180,16 @@ def _bifurcation() -> Figure:
         axes.set(title=rule, xlabel="elasticity of demand by the whole price")
     axes = panels[-1]
     for lag, color in ((1, "tab:orange"), (0, "tab:blue")):
-        for alpha in range(1, 33):
+        for alpha in range(1, STEPS_DRAWN + 1):
             lane = load_params("mainnet", {"lane.alpha": alpha}).lane
             below = params_of(WRITTEN).fees.min_basefee / REST_PRICE
             found = BasefeeMap(rule=rule_of(lane), elasticity=4.0, most=lane.elasticity, below=below, lag=lag)
-            _column(axes, 1 / alpha, found, color)
+            _column(axes, alpha, found, color)
         axes.plot([], [], "s", color=color, label=f"lag of demand {lag}")
-    axes.set(title="elasticity 4", xlabel="step, 1 ÷ lane.alpha", xscale="log")
+    axes.set(title="elasticity 4", xlabel="lane.alpha: the step is the distance divided by it")
     axes.legend()
     for each in figure.axes:
-        each.set(ylabel="lane basefee ÷ that at rest", yscale="log")
+        each.set(ylabel="lane basefee ÷ that at rest")
     return figure
 
 
@@ -206,7 +207,7 @@ def _lane_figure(results: Results) -> Figure:
         for rule in RULES:
             chosen = points_with(results.points, rule=rule)
             draw_bars(axes, results, chosen, measure, lambda point: float(point.facts["elasticity"]), label=rule)
-        axes.set(xlabel="elasticity of demand by the whole price", ylabel=label, xscale="log")
+        axes.set(xlabel="elasticity of demand by the whole price", ylabel=label)
     panels[1].axhline(1 / params_of(WRITTEN).lane.elasticity, color="black", linewidth=0.8, linestyle=":")
     panels[0].legend(fontsize="small")
     return figure

@@ -290,6 +290,7 @@ def page(results: Results) -> str:
             f"{interval_text(results.interval(names[0], 'use'))} of the budget, {first} "
             f"{interval_text(results.interval(names[1], 'use'))}."
         )
+    also = f" (as many as {' and '.join(level)})" if level else ""
     won, lost = against.count(1), against.count(-1)
     return "\n\n".join(
         (
@@ -309,9 +310,9 @@ def page(results: Results) -> str:
             "under a load above a half it fires less and waits less than the others by construction.",
             "**What would change the answer.** A load far above the budget, where order is all; owners whose fires "
             "are worth the same, where it is nothing; `lane.elasticity` nearer to 1, which lets the lane be full.",
-            f"**Recommendation.** Run `mechanism = {best!r}`, which leads in welfare under {wins[best]} of {len(loads)} "
-            f"loads{f', as many as {' and '.join(level)}' if level else ''}. Against FIFO the lane has more welfare under {won}, less under {lost}, and no difference can be "
-            f"shown under {len(loads) - won - lost}: "
+            f"**Recommendation.** Run `mechanism = {best!r}`, than which none has shown more welfare under {wins[best]} "
+            f"of {len(loads)} loads{also}. Against FIFO the lane has more welfare under {won}, less under {lost}, and "
+            f"no difference can be shown under {len(loads) - won - lost}: "
             + (
                 "a vote on `lane.activation_height` gains by it."
                 if won > lost

@@ -1,8 +1,14 @@
 """Fees, in integers: what an execution costs, reserved before it runs and settled after; a market's next basefee."""
 
+from enum import IntEnum
+from typing import Final
+
 import msgspec
 
 from trailboss.primitives.units import Amount, Cells, Cycles, Price
+
+_ONE: Final = 2**64
+_EXPONENT_MAX: Final = 90  # exp(90) is above every ceiling
 
 
 class Prices(msgspec.Struct, frozen=True, gc=False):
@@ -57,6 +63,14 @@ def offered_cell_tip(fees: tuple[int, int] | None, basefee: Price) -> Price:
     return Price(0) if fees is None else offered_tip(*fees, basefee)
 
 
+class Course(IntEnum):
+    """How a basefee moves with the distance of use from the target. Decision: D-106."""
+
+    CLIPPED = 0  # in proportion to it, divided by alpha, by at most one part in the denominator. Spec: CIP-1v3 §5.
+    PROPORTIONAL = 1  # in proportion to it, divided by the denominator, however large it is. Source: EIP-1559.
+    EXPONENTIAL = 2  # by a factor whose logarithm is that proportion. Source: Leonardos et al. 2023.
+
+
 class BasefeeRule(msgspec.Struct, frozen=True):
     """The rule of one metered resource."""
 
@@ -66,19 +80,52 @@ class BasefeeRule(msgspec.Struct, frozen=True):
     minimum: int  # floor, base units per unit
     maximum: int  # ceiling, base units per unit
     least_rise: int = 0  # least step up, base units per unit, so that a small fee is not stuck. Decision: D-15.
+    course: Course = Course.CLIPPED
 
 
 def next_basefee(basefee: Price, used: int, rule: BasefeeRule) -> Price:
     """Return the basefee of the next block.
 
-    It rises when a block used more than the target and falls when it used less, in proportion to the distance, by at
-    most one part in ``max_change_denominator``. The step rounds down in size. Spec: CIP-3 §2. Decision: D-22
+    It rises when a block used more than the target and falls when it used less. With x the distance over the target and
+    d ``max_change_denominator``, the clipped rule moves it by the lesser of x ÷ alpha and 1 ÷ d of itself, whatever the
+    elasticity. The proportional rule, that of EIP-1559, moves it by x ÷ d: with an elasticity of e, a full block by
+    (e − 1) ÷ d. The two are the same where alpha = d and e is 2. Steps of both round down in size. The exponential rule
+    multiplies or divides it by exp(x ÷ d), to the nearest whole number, so that equal distances above and below
+    the target cancel. Spec: CIP-3 §2. Decision: D-22, D-106
 
     >>> rule = BasefeeRule(target=1_000, alpha=8, max_change_denominator=8, minimum=1, maximum=10**24)
     >>> next_basefee(800, 1_500, rule), next_basefee(800, 9_000, rule), next_basefee(800, 0, rule)
     (850, 900, 700)
+    >>> wide = msgspec.structs.replace(rule, course=Course.PROPORTIONAL)
+    >>> next_basefee(800, 1_500, wide), next_basefee(800, 9_000, wide), next_basefee(800, 0, wide)
+    (850, 1600, 700)
+    >>> curved = msgspec.structs.replace(rule, course=Course.EXPONENTIAL)
+    >>> next_basefee(800, 2_000, curved), next_basefee(907, 0, curved)
+    (907, 800)
     """
-    step = basefee * abs(used - rule.target) // rule.target // rule.alpha
-    step = min(step, basefee // rule.max_change_denominator)
+    distance = abs(used - rule.target)
+    if rule.course is Course.EXPONENTIAL:
+        factor = _exponential(distance, rule.target * rule.max_change_denominator)
+        above, below = (factor, _ONE) if used > rule.target else (_ONE, factor)
+        step = abs((2 * basefee * above + below) // (2 * below) - basefee)
+    elif rule.course is Course.PROPORTIONAL:
+        step = basefee * distance // rule.target // rule.max_change_denominator
+    else:
+        step = basefee * distance // rule.target // rule.alpha
+        step = min(step, basefee // rule.max_change_denominator)
     moved = basefee + max(step, rule.least_rise) if used > rule.target else basefee - step
     return Price(min(max(moved, rule.minimum), rule.maximum))
+
+
+def _exponential(numerator: int, denominator: int) -> int:
+    """Return exp(numerator ÷ denominator) in parts of 2⁻⁶⁴, at most that of `_EXPONENT_MAX`: its series, rounded down.
+
+    Complexity: some 400 terms at most. Each is rounded down, so that the sum lacks fewer parts than it has terms.
+    """
+    numerator = min(numerator, _EXPONENT_MAX * denominator)
+    total, term, number = 0, _ONE, 0
+    while term:
+        total += term
+        number += 1
+        term = term * numerator // (denominator * number)
+    return total

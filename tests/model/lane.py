@@ -4,6 +4,7 @@ It remembers little between blocks: the lane basefee, the median tip, the timers
 window as it is told, the fires of each actor in each block.
 """
 
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, NamedTuple
 
 from tests.model.agents import AskingBlocks, Offer, asks, cell_tip
@@ -15,6 +16,7 @@ WHOLE = 10**9
 """W(actor) = 1. Decision: D-11."""
 LEAST_RISE = 1
 RUNNERS_UP_MAX = 16
+PRECISE = Context(prec=80)
 
 
 class Lane(NamedTuple):
@@ -51,6 +53,8 @@ class Model(AskingBlocks, JoiningBlocks):
     Attributes:
         lane: The lane, once there is one.
         window: Height to the fires of each actor in that block.
+        votes: Height to the tips of the fires of that block.
+        smoothed: Median of fires as smoothed over many blocks, in parts of 10⁻⁹.
         purses: Balances as the last block's walk began.
     """
 
@@ -58,12 +62,15 @@ class Model(AskingBlocks, JoiningBlocks):
         super().__init__(*args)
         self.lane: Lane | None = None
         self.window: dict[int, dict[bytes, int]] = {}
+        self.votes: dict[int, list[int]] = {}
+        self.smoothed = 0
         self.purses: dict[bytes, int] = {}
 
     def copy(self) -> "Model":
         """Return a model that goes on from here without touching this one."""
         twin = super().copy()
         twin.window = {height: dict(fires) for height, fires in self.window.items()}
+        twin.votes = dict(self.votes)
         return twin
 
     # What a block finds
@@ -183,20 +190,48 @@ class Model(AskingBlocks, JoiningBlocks):
         short = [offer for _, offer in offers if cell_tip(offer.cells, self.terms.cell_price) < 0]
         self.occurred += ["too little for a cell"] * len(short)
         fires = self.recent_fires()
-        median = self._median_fires(list(fires.values()))
+        median = self._smooth(self._median_fires(list(fires.values())))
         self.shown["median_fires"] = median
         ranked = [
             Ranked(
                 timer,
                 offer,
                 min(offer.priority, offer.max_fee - self.terms.basefee),
-                self._weight(fires.get(timer.actor, 0), median),
+                self._weight(fires.get(self._counted(timer.actor), 0), median) + self._gained(timer),
             )
             for timer, offer in offers
             if self._pays(offer)
         ]
         ranked.sort(key=lambda each: self._tie(each.timer))
         return sorted(ranked, key=lambda each: each.tip * each.weight, reverse=True)
+
+    # Rules that are off unless a chain turns them on. Decision: D-106
+
+    def _counted(self, actor: bytes) -> bytes:
+        """Return whose fires an actor's are."""
+        return self.world.account(actor).owner if self.rules["lane"]["weight_per_deployer"] else actor
+
+    def _smooth(self, median: int) -> int:
+        """Return the median of fires after another block, to the nearest whole."""
+        blocks = self.rules["lane"]["fires_median_blocks"]
+        self.smoothed += (median * WHOLE - self.smoothed) // blocks
+        return (2 * self.smoothed + WHOLE) // (2 * WHOLE)
+
+    def _gained(self, timer: Timer) -> int:
+        """Return what waiting has added to the weight of a timer."""
+        blocks = self.rules["lane"]["weight_age_blocks"]
+        if not blocks:
+            return 0
+        start = timer.height
+        while start % max(1, blocks // 16):
+            start += 1
+        return max(0, self.height - start) * WHOLE // blocks
+
+    def _vote(self, tips: list[int]) -> list[int]:
+        """Return all tips that have a vote, after a block with these."""
+        self.votes[self.height] = tips
+        first = self.height - self.rules["lane"]["tip_median_blocks"] + 1
+        return [tip for height, own in self.votes.items() if height >= first for tip in own]
 
     # The walk
 
@@ -267,11 +302,12 @@ class Model(AskingBlocks, JoiningBlocks):
         """Count the fires and leave the lane to the next block. Spec: CIP-1v3 §3, §5, §7.1."""
         for receipt in filter(self._counts, receipts):
             of_block = self.window.setdefault(self.height, {})
-            of_block[receipt.sender] = of_block.get(receipt.sender, 0) + 1
+            counted = self._counted(receipt.sender)
+            of_block[counted] = of_block.get(counted, 0) + 1
         used = sum(receipt.cycles_used for receipt in receipts)
         burned = used * self._lane_price()
         self.shown |= {"previous_tip": self.lane.previous_tip, "lane_burned": burned}
-        self.lane = Lane(self._next_basefee(used), self._median_tip(tips), self.lane.burned + burned)
+        self.lane = Lane(self._next_basefee(used), self._median_tip(self._vote(tips)), self.lane.burned + burned)
 
     def _show(self, offered: dict[bytes, int]) -> None:
         """Say how many of those that still wait do so for what. Decision: D-53."""
@@ -332,6 +368,13 @@ class Model(AskingBlocks, JoiningBlocks):
         """Return the lane basefee of the next block. Spec: CIP-1v3 §5. Decision: D-15."""
         own, basefee = self.rules["lane"], self.terms.basefee
         target = self.rules["timers"]["lane_cycles_per_block"] // own["elasticity"]
-        step = min(basefee * abs(used - target) // target // own["alpha"], basefee // own["max_change_denominator"])
+        most = own["max_change_denominator"]
+        if own["basefee_rule"] == 2:
+            factor = PRECISE.exp(PRECISE.divide(Decimal(used - target), Decimal(target * most)))
+            step = abs(int(PRECISE.multiply(basefee, factor).to_integral_value(ROUND_HALF_UP)) - basefee)
+        elif own["basefee_rule"] == 1:
+            step = basefee * abs(used - target) // target // most
+        else:
+            step = min(basefee * abs(used - target) // target // own["alpha"], basefee // most)
         moved = basefee + max(step, LEAST_RISE) if used > target else basefee - step
         return min(max(moved, own["basefee_min"]), own["basefee_max"])

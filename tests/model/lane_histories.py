@@ -31,7 +31,24 @@ def lane_histories(draw: Callable[..., Any], blocks_max: int = 14) -> History:
 
 
 def lane_history(dice: Dice, blocks_max: int = 14) -> History:
-    """Throw a history."""
+    """Throw a history; in half of them some of the rules that a chain can turn on are on."""
+    written = _as_written(dice, blocks_max)
+    return written._replace(overrides=dict(written.overrides) | _rules(dice)) if dice.often(50) else written
+
+
+def _rules(dice: Dice) -> dict[str, int]:
+    """Return rules of the lane that are off unless a chain turns them on."""
+    return {
+        "lane.basefee_rule": dice.pick((0, 1, 2)),
+        "lane.caps_at_fire": dice.pick((0, 1)),
+        "lane.tip_median_blocks": dice.pick((1, 2, 5)),
+        "lane.weight_per_deployer": dice.pick((0, 1)),
+        "lane.fires_median_blocks": dice.pick((1, 2, 3)),
+        "lane.weight_age_blocks": dice.pick((0, 1, 3, 40)),
+    }
+
+
+def _as_written(dice: Dice, blocks_max: int) -> History:
     overrides = _overrides(dice)
     fire = 3 * FIRE_CYCLES * overrides["fees.genesis_cycle_basefee"] + FIRE_CELLS
     sources = tuple(json.dumps(_source(dice, fire)) for _ in ACTORS)

@@ -102,7 +102,8 @@ class TimerScripts:
         if not stated:
             if self.world.account(frame.actor).agent:
                 return ASK, None
-            return ((default[0], min(default[1], terms.basefee)) if terms.active else ()), None
+            is_open = self.rules["lane"]["caps_at_fire"] or not terms.active
+            return (() if is_open else (default[0], min(default[1], terms.basefee))), None
         max_fee, priority = offer.get("max_fee", default[0]), offer.get("priority", default[1])
         if max_fee < terms.basefee:
             raise Refused(1504)

@@ -47,6 +47,9 @@ class History:
             gc=dice.choice([0, 400, 10_000]),
             clamps_before=dice.choice([0, 5]),
         )
+        rules = Random(f"rules {seed}")
+        self.terms.age_blocks = rules.choice([0, 0, 1, 3, 40])
+        self.deployers = rules.choice([None, {actor: rules.choice(ACTORS[:3]) for actor in ACTORS}])
 
     def timers(self, count: int) -> list[Timer]:
         return [self.timer() for _ in range(count)]
@@ -58,7 +61,7 @@ class History:
             TIMER,
             actor=dice.choice(ACTORS),
             fee_payer=dice.choice(ACTORS),
-            height=self.terms.height - dice.randrange(2),
+            height=self.terms.height - dice.randrange(2) - self.sequence % 5 * bool(self.terms.age_blocks),
             timer_id=dice.randbytes(32),
             sequence=self.sequence,
             gas_limit=dice.choice([50, 100, 250, 400, 1_200]),
@@ -139,7 +142,7 @@ def test_search_of_a_kept_index_equals_a_sort_of_a_new_one_when_anything_happens
             "lane.joined_max": history.terms.joined_max,
         }
     )
-    worlds = [World(wild=True), World(wild=True)]
+    worlds = [World(wild=True, deployers=history.deployers) for _ in range(2)]
     kept, new = lanes = [build_lane(params) for _ in worlds]
     for world, lane in zip(worlds, lanes, strict=True):
         world.follower = lane

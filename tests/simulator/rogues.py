@@ -20,6 +20,15 @@ from trailboss.simulator.orders import (
 )
 
 FRAME = 10_000  # cycles of a frame
+RULES = {
+    "basefee_rule": (0, 1, 2),
+    "caps_at_fire": (0, 1),
+    "tip_median_blocks": (1, 2, 7),
+    "weight_per_deployer": (0, 1),
+    "fires_median_blocks": (1, 2, 5),
+    "weight_age_blocks": (0, 1, 6, 40),
+}
+"""Rules of the lane that the text leaves to simulation, with values that a short run can show."""
 
 
 class Rogue(Agent):
@@ -117,4 +126,8 @@ def rogue_ground(mechanism: str, seed: int) -> Ground:
     for joined in ("lane", "auction", "globalbox"):
         overrides[f"{joined}.joined_max"] = draw.choice((1, 2, 100))
     funds = [draw.choice((0, 10**6, 10**9, 10**14)) for _ in range(first - 1)]
+    # Prices at which the caps and tips of rogues decide who comes first.
+    overrides["lane.basefee_min"] = draw.choice((1, 1, 1_000))
+    overrides["lane.basefee_max"] = draw.choice((2, 10**6)) if overrides["lane.basefee_min"] == 1 else 10**6
+    overrides |= {f"lane.{name}": draw.choice(values) for name, values in RULES.items()}
     return Ground(mechanism=mechanism, preset="minimal", overrides=overrides, funds=funds, agents=agents)

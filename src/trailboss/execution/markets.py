@@ -11,7 +11,7 @@ from trailboss.execution.auction.market import cancel_late, mark_late, open_auct
 from trailboss.execution.auction.standings import check_auction
 from trailboss.execution.globalbox import market, records, timers
 from trailboss.execution.lane.fairness import check_fairness, first_to_leave
-from trailboss.execution.lane.market import check_request, offer, offer_without_lane, open_lane
+from trailboss.execution.lane.market import check_request, lane_rests, offer, offer_without_lane, open_lane
 from trailboss.execution.session import MarketHooks, open_nothing
 from trailboss.execution.timers import take_timer
 from trailboss.mechanisms.base import Verdict
@@ -30,6 +30,7 @@ MARKETS: Final[Mapping[MarketKind, MarketHooks]] = MappingProxyType(
             check_request=check_request,
             offer=offer,
             take=take_timer,
+            rests=lane_rests,
             next_event=first_to_leave,
             check=check_fairness,
         ),

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trailboss.fees import BasefeeRule, next_basefee
+from trailboss.fees import BasefeeRule, Course, next_basefee
 from trailboss.governance.parameters import Read
 from trailboss.model.auction import AuctionState
 from trailboss.model.configs import LaneState, MarketKind, amount_octets, amount_of, stored
@@ -22,6 +22,8 @@ from trailboss.state.keys import config_key
 
 LANE_KEY: Final = config_key(b"system:lane")
 FAIRNESS_KEY: Final = config_key(b"system:lane:fairness")
+TIP_VOTES_KEY: Final = config_key(b"system:lane:tips")
+SMOOTHED_KEY: Final = config_key(b"system:lane:smoothed")
 AUCTION_KEY: Final = config_key(b"system:auction")
 GLOBALBOX_KEY: Final = config_key(b"system:globalbox")
 CARRIED_HITS_KEY: Final = config_key(b"system:globalbox:carried_hits")
@@ -87,6 +89,7 @@ def _lane(params: ChainParams, read: Read, height: int, none: MarketTerms) -> Ma
         minimum=lane.basefee_min,
         maximum=lane.basefee_max,
         least_rise=1,
+        course=Course(lane.basefee_rule),
     )
     return replace(
         none,

@@ -48,7 +48,10 @@ class LaneMarket(Market, frozen=True, kw_only=True):
     clamps_before: Height  # timers scheduled before this height are held to the cap; 0 for none. Decision: D-13.
     weight_min: int  # least W(actor), in parts of 10⁻⁹, as ``weight_max``
     weight_max: int
-    fires_of: Callable[[bytes], int]  # actor to its fires within the window
+    weight_age_blocks: int = 0  # blocks of waiting that add 1 to a weight; 0 for none. Decision: D-106.
+    # Actor to the account that its fires count for; None if each counts for itself. Decision: D-106.
+    counted_for: Callable[[bytes], bytes] | None = None
+    fires_of: Callable[[bytes], int]  # account that fires count for to its fires within the window
     # Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent.
     ask: Callable[[Timer], Bid | None]
     timer_of: Callable[[int, bytes], Timer]  # height and id of a joined timer to its present record

@@ -23,14 +23,17 @@ PRICE_MAX: Final = 2**127 - 1
 _ONE: Final = 1_000_000_000
 HIGHEST: Final[Mapping[str, int]] = MappingProxyType({
     "calendar.ring_size": 2**20, "timers.schedule_needs_entitlement": 1, "lane.clamps_gas_limit": 1,
-    "lane.weight_max": 2**32, "lane.elasticity": 2**16, "auction.decay": _ONE, "auction.weight_max": _ONE,
+    "lane.weight_max": 2**32, "lane.elasticity": 2**16, "lane.basefee_rule": 2, "lane.caps_at_fire": 1,
+    "lane.tip_median_blocks": 64, "lane.weight_per_deployer": 1, "lane.fires_median_blocks": 2**16,
+    "auction.decay": _ONE, "auction.weight_max": _ONE,
     "auction.delay_action": 2, "globalbox.age_weight": 2**63, "globalbox.bid_weight": 2**32,
     "globalbox.bid_min": 2**32 - 1, "globalbox.bid_max": 2**32 - 1, "globalbox.watch_keys_max": 64,
     "globalbox.watch_key_bytes_max": 1_044, "globalbox.client_nonce_bytes_max": 256, "globalbox.shards": 1_024,
 })  # fmt: skip
 """Parameters with a bound of their own: the ring has a slot in memory for each of its heights."""
 _CAN_BE_OFF: Final = """costs source timers.lane_cells_per_block timers.schedule_needs_entitlement
-    lane.activation_height lane.clamps_gas_limit auction.decay auction.delay_action auction.delay_penalty_cycles
+    lane.activation_height lane.clamps_gas_limit lane.basefee_rule lane.caps_at_fire lane.weight_per_deployer
+    lane.weight_age_blocks auction.decay auction.delay_action auction.delay_penalty_cycles
     globalbox.bid_weight globalbox.bid_min"""
 MAY_BE_ZERO: Final = frozenset(_CAN_BE_OFF.split())
 """Subjects whose numbers are prices, and the parameters that can be off; every other one is at least one."""

@@ -17,7 +17,9 @@ class LaneParams(Struct, frozen=True, kw_only=True):
     max_cycles_per_fire: Cycles  # Cycles one fire may use in the lane. Spec: CIP-1v3 §10
     # 1 holds timers from before the activation to that cap, 0 leaves those above it waiting. Decision: D-13.
     clamps_gas_limit: int
-    # Divisor of the relative distance from the target: 1 clips as written, 8 scales as EIP-1559. Decision: D-15.
+    # How the lane basefee moves: 0 as written, 1 as EIP-1559 at any elasticity, 2 exponentially. Decision: D-106.
+    basefee_rule: int
+    # Divisor of the relative distance from the target, in rule 0: 1 clips as written, 8 scales. Decision: D-15.
     alpha: int
     max_change_denominator: int  # The lane basefee moves by at most one part in this many a block. Spec: CIP-1v3 §5
     elasticity: int  # The lane is this many times the use it aims at. Spec: CIP-1v3 §5
@@ -28,9 +30,19 @@ class LaneParams(Struct, frozen=True, kw_only=True):
     passed_over_max: int
     gba_cycles_max: Cycles  # Cycles of one question to a gas bidding agent. Decision: D-17
     gba_cycles_per_block: Cycles  # Cycles of all questions of one block. Decision: D-17
+    # 1 leaves the default fees of a timer open until it fires, 0 freezes them when it is scheduled. Decision: D-106.
+    caps_at_fire: int
+    # Blocks whose fires have a vote on the median tip; 1 is the block before. Spec: CIP-1v3 §7.1. Decision: D-106.
+    tip_median_blocks: int
     fairness_window_blocks: int  # Blocks whose fires count into W(actor). Spec: CIP-1v3 §8
     # Blocks that leave the window in one block at most, so that shortening it is no stall. Decision: D-52.
     window_blocks_left_max: int
+    # 1 counts the fires of all actors of a deployer together, 0 those of each actor. Spec: CIP-1v3 §8. Decision: D-106.
+    weight_per_deployer: int
+    # Blocks over which the network median of fires is smoothed; 1 is as it is. Spec: CIP-1v3 §8. Decision: D-106.
+    fires_median_blocks: int
+    # Blocks of waiting that add 1 to what a timer's tip is multiplied by; 0 for none. Decision: D-106.
+    weight_age_blocks: int
     weight_min: int  # Least W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11
     weight_max: int  # Greatest W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11
     # Multiplier of PriorityTier.ECONOMY, in parts of `FeeParams.lane_multiplier_unit`. Spec: CIP-1v3 §7.3.

@@ -117,7 +117,7 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def first_state(self) -> dict[bytes, bytes | None]:
-        """Return the state after genesis: actors are there, and all basefees are at their floors."""
+        """Return the state after genesis: actors are there, each agent has deployed its own, basefees are at floors."""
         kept = _Kept()
         apply_genesis(self.genesis, kept)
         state, fees = kept.written, self.params.fees
@@ -125,8 +125,10 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
             record = state[account_key(address)]
             account = decode_account(record) if record is not None else Account()
             account.code_hash, account.owner = CODE_HASH, self.wallet
-            if number in self.agent_of and self.agents[self.agent_of[number]].asked:
-                account.agent = address
+            if number in self.agent_of:
+                account.owner = keccak256(b"deployer %d" % self.agent_of[number])[-Address.WIDTH :]
+                if self.agents[self.agent_of[number]].asked:
+                    account.agent = address
             state[account_key(address)] = encode_account(account)
             state[manifest_key(address)] = encode_manifest([TIMER_SCHEDULE])
         state[code_key(CODE_HASH)] = SOURCE

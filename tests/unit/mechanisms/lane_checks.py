@@ -11,8 +11,8 @@ def check_index(index: LaneIndex, world: World) -> None:
     index.settle(terms.cap, terms.clamps_before)
     while index._expired:  # Some leave the ranking in each block.
         index.settle(terms.cap, terms.clamps_before)
-    fresh = LaneIndex(terms.cap, terms.clamps_before)
-    fresh.join(world.waiting(), lambda actor: world.fires.get(actor, 0))
+    fresh = LaneIndex(terms.cap, terms.clamps_before, terms.age_blocks)
+    fresh.join(world.waiting(), lambda actor: world.fires.get(actor, 0), world.counted_for)
     assert contents(index) == contents(fresh)
     for entry in index.timers.values():
         assert -entry.group.ends >= entry.expires_at
@@ -50,5 +50,5 @@ def contents(index: LaneIndex) -> dict[str, object]:
 
 def described(group: LaneGroup) -> tuple[object, ...]:
     """Return what a group is."""
-    terms = group.actor, group.payer, group.fees, group.is_over_cap, group.caps, group.place
+    terms = group.actor, group.payer, group.fees, group.is_over_cap, group.aged_from, group.caps, group.place
     return *terms, tuple(group.members)

@@ -4,7 +4,7 @@ What fires do to other timers is drawn from the timer's id and the height, so th
 decisions stay the same.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -54,6 +54,7 @@ class Terms:
     median: int = 4
     weight_min: int = WHOLE
     weight_max: int = 2 * WHOLE
+    age_blocks: int = 0
     lane: int = 1_000
     gc: int = 400
     examined_max: int = 1_000
@@ -76,6 +77,7 @@ class World:
     barred: set[bytes] = field(default_factory=set)
     balances: dict[bytes, int] = field(default_factory=dict)
     fires: dict[bytes, int] = field(default_factory=dict)
+    deployers: dict[bytes, bytes] | None = None
     terms: Terms = field(default_factory=Terms)
     used: dict[bytes, int] = field(default_factory=dict)
     wild: bool = False
@@ -95,6 +97,8 @@ class World:
             median_fires=terms.median,
             weight_min=terms.weight_min,
             weight_max=terms.weight_max,
+            weight_age_blocks=terms.age_blocks,
+            counted_for=self.counted_for,
             fires_of=lambda actor: self.fires.get(actor, 0),
             ask=self.ask,
             timer_of=self.timer_of,
@@ -111,6 +115,11 @@ class World:
             lane_cycles_left=lambda: self.lane_left,
             market=market,
         )
+
+    @property
+    def counted_for(self) -> Callable[[bytes], bytes] | None:
+        """Actor to its deployer, where fires count for deployers."""
+        return None if self.deployers is None else self.deployers.__getitem__
 
     def timer_of(self, height: int, timer_id: bytes) -> Timer:
         """Return a record, as a look-up by the state's key would."""

@@ -61,7 +61,7 @@ def test_actor_moves_with_all_its_offers_when_its_fires_change() -> None:
         world.fires[actors[0]] = fires
         index.recount(actors[0], fires)
         check_index(index, world)
-        assert {fires for fires, _ in index.trees} == {0, fires}
+        assert {fires for fires, *_ in index.trees} == {0, fires}
 
 
 def test_index_is_made_anew_when_more_have_left_than_stay() -> None:

@@ -1,4 +1,4 @@
-"""The fairness window in state: how often each actor has fired within the last blocks.
+"""The fairness window in state: how often each actor, or each deployer's actors, fired within the last blocks.
 
 Every block with a fire leaves one record of who fired how often. The records of the window are numbered without gaps;
 the oldest goes when its block has left the window. An actor's total is kept with its account, and how many actors have
@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from trailboss.execution.session import BlockSession, ReadableChain
-from trailboss.governance.markets import FAIRNESS_KEY
+from trailboss.governance.markets import FAIRNESS_KEY, SMOOTHED_KEY
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import Rules
-from trailboss.model.configs import BlockFires, FairnessTotals, encode_record, held, stored
+from trailboss.mechanisms.fee_lane.weight import WHOLE, lower_median, smoothed
+from trailboss.model.configs import BlockFires, FairnessTotals, SmoothedMedian, encode_record, held, stored
+from trailboss.params.records import LaneParams
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address
 from trailboss.state.keys import config_key
@@ -61,7 +63,10 @@ def leave_window(session: BlockSession) -> FairnessTotals:
 
 
 def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
-    """Count the block's fires by actor, after them. Complexity: as `leave_window`. Spec: CIP-1v3 §3 step 10."""
+    """Count the block's fires, by the accounts that they count for, after them. Spec: CIP-1v3 §3 step 10.
+
+    Complexity: as `leave_window`.
+    """
     if not fires:
         return
     totals = read_totals(session.overlay.read)
@@ -72,6 +77,45 @@ def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
     session.overlay.write(fires_key(totals.next), encode_record(record))
     totals = FairnessTotals(totals.first, totals.next + 1, _sorted(counts))
     session.overlay.write(FAIRNESS_KEY, encode_record(totals))
+
+
+def counted_for(session: BlockSession, actor: bytes) -> bytes:
+    """Return the account that the fires of an actor count for: itself, or its deployer. Decision: D-106."""
+    if not session.context.rules.params.lane.weight_per_deployer:
+        return actor
+    return session.ledger.account(actor).owner or actor
+
+
+def next_median(lane: LaneParams, read: Read) -> int:
+    """Return the network median of fires in the next block if nothing leaves, smoothed, in parts of 10⁻⁹."""
+    before = _smoothed_before(read) if lane.fires_median_blocks > 1 else 0
+    return smoothed(before, lower_median(read_totals(read).counts), lane.fires_median_blocks)
+
+
+def move_median(session: BlockSession) -> int:
+    """Return the network median of fires as this block weighs by it, to a whole fire, and keep it if it is smoothed.
+
+    Spec: CIP-1v3 §8. Decision: D-106
+    """
+    lane, read = session.context.rules.params.lane, session.overlay.read
+    median = next_median(lane, read)
+    if lane.fires_median_blocks > 1 and median != _smoothed_before(read):
+        session.overlay.write(SMOOTHED_KEY, encode_record(SmoothedMedian(median)))
+    return whole_fires(median)
+
+
+def whole_fires(median: int) -> int:
+    """Return a median of fires in parts of 10⁻⁹ to the nearest whole fire, from which W(actor) follows."""
+    return (median + WHOLE // 2) // WHOLE
+
+
+def median_rests(lane: LaneParams, read: Read) -> bool:
+    """Return whether a block without fires leaves the smoothed median as it is, if nothing leaves the window."""
+    return lane.fires_median_blocks == 1 or next_median(lane, read) == _smoothed_before(read)
+
+
+def _smoothed_before(read: Read) -> int:
+    return (stored(read, SMOOTHED_KEY, SmoothedMedian) or SmoothedMedian(0)).fires
 
 
 def first_to_leave(rules: Rules, read: Read) -> int | None:

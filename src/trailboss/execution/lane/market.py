@@ -13,15 +13,16 @@ import msgspec
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.agents import BidCollector, BidTerms
 from trailboss.execution.checks import invalid
-from trailboss.execution.lane.fairness import count_fires, leave_window
+from trailboss.execution.lane.fairness import count_fires, counted_for, leave_window, median_rests, move_median
 from trailboss.execution.session import BlockSession, Offered, OpenMarket
 from trailboss.execution.timers import WITHDRAWN, load_timer
-from trailboss.governance.markets import LANE_KEY, MarketTerms
+from trailboss.governance.markets import LANE_KEY, TIP_VOTES_KEY, MarketTerms
+from trailboss.governance.parameters import Read
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms.base import Rest
 from trailboss.mechanisms.context import Bid, LaneMarket
 from trailboss.mechanisms.fee_lane.weight import lower_median
-from trailboss.model.configs import LaneState, amount_octets, amount_of, encode_record
+from trailboss.model.configs import LaneState, TipVotes, amount_octets, amount_of, encode_record, stored
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import LANE_ACTIVATED, EventRecord
 from trailboss.model.timers import ASK_AGENT, NO_FEES, Timer, TimerRequest, freeze_fees
@@ -40,7 +41,7 @@ def open_lane(session: BlockSession) -> OpenMarket:
         facts = {"height": session.context.height, "basefee": terms.basefee}
         emitter = system_address(rules.params.governance.basefee_actor)
         session.events.append(EventRecord(LANE_ACTIVATED, emitter, encode_canonical(facts)))
-    totals = leave_window(session)
+    leave_window(session)
     # An agent that fails is not called for its timer again. Spec: CIP-1v3 §7.2. Decision: D-17.
     bid_terms = BidTerms(
         cycles_max=lane.gba_cycles_max,
@@ -56,10 +57,12 @@ def open_lane(session: BlockSession) -> OpenMarket:
         previous_tip=terms.previous_tip,
         max_cycles_per_fire=terms.max_cycles_per_fire,
         clamps_before=Height(lane.activation_height if lane.clamps_gas_limit else 0),
-        median_fires=lower_median(totals.counts),
+        median_fires=move_median(session),
         weight_min=lane.weight_min,
         weight_max=lane.weight_max,
-        fires_of=lambda actor: session.ledger.account(actor).recent_fires,
+        weight_age_blocks=lane.weight_age_blocks,
+        counted_for=partial(counted_for, session) if lane.weight_per_deployer else None,
+        fires_of=lambda account: session.ledger.account(account).recent_fires,
         ask=collector.collect,
         timer_of=partial(load_timer, session),
     )
@@ -74,18 +77,44 @@ def close_lane(session: BlockSession, _: Rest) -> None:
     """Count the block's fires and write what the next block finds: lane basefee, median tip, lane burn.
 
     A fire that used a frame at least counts for its actor, and as a vote for the median tip, 0 without a vote.
-    Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8. Decision: D-15, D-29.
+    Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8. Decision: D-15, D-29, D-106.
     """
     rules = session.context.rules
     fires = [fire for fire in session.fired if fire.cycles_used >= rules.params.costs.frame_base]
-    count_fires(session, Counter(fire.actor for fire in fires))
+    count_fires(session, Counter(counted_for(session, fire.actor) for fire in fires))
     before = rules.market.kept(LaneState)
     state = LaneState(
         basefee=amount_octets(rules.market.next_basefee(session.timer_cycles_used)),
-        previous_tip=amount_octets(lower_median(sorted(Counter(fire.tip for fire in fires).items()))),
+        previous_tip=amount_octets(_median_tip(session, Counter(fire.tip for fire in fires))),
         burned=amount_octets(amount_of(before.burned) + sum(fired.burned for fired in session.fired)),
     )
     session.overlay.write(LANE_KEY, encode_record(state))
+
+
+def _median_tip(session: BlockSession, votes: Counter[int]) -> int:
+    """Return the lower median of the block's votes, and of those of blocks before where they count. Decision: D-106."""
+    context, overlay = session.context, session.overlay
+    blocks = context.rules.params.lane.tip_median_blocks
+    if blocks > 1:
+        before = (stored(overlay.read, TIP_VOTES_KEY, TipVotes) or TipVotes(())).blocks
+        kept = [block for block in before if block[0] > context.height - blocks]
+        if votes:
+            own = tuple((amount_octets(tip), fires) for tip, fires in sorted(votes.items()))
+            kept.append((context.height, own))
+        if kept:
+            overlay.write(TIP_VOTES_KEY, encode_record(TipVotes(tuple(kept))))
+        elif before:
+            overlay.delete(TIP_VOTES_KEY)
+        votes = Counter()
+        for _, of_block in kept:
+            votes.update({amount_of(tip): fires for tip, fires in of_block})
+    return lower_median(sorted(votes.items()))
+
+
+def lane_rests(rules: Rules, read: Read) -> bool:
+    """Return whether a block without fires leaves votes and medians that are kept over many blocks as they are."""
+    lane = rules.params.lane
+    return (lane.tip_median_blocks == 1 or read(TIP_VOTES_KEY) is None) and median_rests(lane, read)
 
 
 def check_request(rules: Rules, request: TimerRequest) -> None:
@@ -98,12 +127,12 @@ def check_request(rules: Rules, request: TimerRequest) -> None:
 def offer(rules: Rules, request: TimerRequest, has_agent: bool) -> Offered:
     """Return what a timer offers in the lane; refuse a fee beside its own agent, or a cap below the basefee.
 
-    Decision: D-16, D-86
+    Decision: D-16, D-86, D-106
     """
     if request.gas_bidding_agent is not None:
         return _own_agent(request)
-    if has_agent and _stated(request) is None:
-        return ASK_AGENT, None
+    if _stated(request) is None and (has_agent or rules.params.lane.caps_at_fire):
+        return ASK_AGENT if has_agent else NO_FEES, None
     return _freeze(rules.market, request.max_fee_per_cycle, request.max_priority_fee_per_cycle)
 
 

@@ -15,22 +15,24 @@ from sortedcontainers import SortedList
 
 from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.bid_tree import BidTree
+from trailboss.mechanisms.fee_lane.weight import ages_from
 from trailboss.mechanisms.ranking import BidGroup, GasLimits, grow, shrink
 from trailboss.model.timers import DeferralReason, Timer, asks_agent
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles
 
 UNRANKED_MAX: Final = 10_000  # expired timers that a block takes out of the ranking; until then the walk skips them
-_group_key = attrgetter("is_over_cap", "fees", "payer")
+_group_key = attrgetter("is_over_cap", "fees", "payer", "aged_from")
 
 
 class LaneGroup(BidGroup[bytes]):
-    """The timers of one actor that offer the same and have the same payer; a member is a timer's id, ascending.
+    """Timers that count for one actor, offer the same and have the same payer; a member is a timer's id, ascending.
 
     Groups above the lane's cap are in no tree. No timer expires after ``ends`` says; perhaps all do before.
     """
 
     is_over_cap: bool
+    aged_from: int  # height from which on its timers gain weight; 0 if none does
 
     @property
     def is_asking(self) -> bool:
@@ -58,7 +60,7 @@ class LaneEntry(msgspec.Struct, gc=False):
 
 
 class LaneActor(msgspec.Struct, eq=False, gc=False):
-    """An actor with timers in the index: its fires within the window, and its groups."""
+    """An actor with timers in the index, or a deployer for all of its actors: fires within the window, and groups."""
 
     fires: int
     groups: list[LaneGroup]
@@ -67,8 +69,12 @@ class LaneActor(msgspec.Struct, eq=False, gc=False):
 class LaneIndex(Follower):
     """The joined timers, n of them. An actor has a group for each different offer that its waiting timers make."""
 
-    def __init__(self, cap: Cycles, clamps_before: int) -> None:
-        """Make an index without timers; those scheduled before a height are clamped to the cap of one fire."""
+    def __init__(self, cap: Cycles, clamps_before: int, age_blocks: int = 0) -> None:
+        """Make an index without timers; those scheduled before a height are clamped to the cap of one fire.
+
+        ``age_blocks`` is the blocks of waiting that add 1 to a weight; 0 for none.
+        """
+        self._age_blocks = age_blocks
         self.timers: dict[bytes, LaneEntry] = {}  # by id; those that are there now and have not expired
         self._replaced: dict[bytes, Timer] = {}
         self._recounted: dict[bytes, int] = {}
@@ -79,8 +85,8 @@ class LaneIndex(Follower):
         self.left: dict[bytes, LaneEntry] = {}  # by id; those that have left since the orders were last settled
         self.unmarked = SortedList()  # places of those above the cap whose records do not say so, in due order
         self.asking = SortedList()  # places of those whose agents are to be asked, in due order
-        # By the fires of the actors, and whether the fees are frozen.
-        self.trees: dict[tuple[int, bool], BidTree[LaneGroup]] = {}
+        # By the fires of the actors, whether the fees are frozen, and from when on the timers gain weight.
+        self.trees: dict[tuple[int, bool, int], BidTree[LaneGroup]] = {}
         self.over_cap = 0  # how many are above the cap
         self._actors: dict[bytes, LaneActor] = {}
         self._fee_caps = SortedList()  # Negated, as in the bounds of the groups, so that both share the integers.
@@ -90,7 +96,7 @@ class LaneIndex(Follower):
     # What a block asks
 
     def fires_of(self, actor: bytes) -> int:
-        """Return the fires of an actor that has timers here."""
+        """Return the fires of an actor, as a group has it, that has timers here."""
         return self._actors[actor].fires
 
     def priced_out(self, basefee: int) -> int:
@@ -107,16 +113,24 @@ class LaneIndex(Follower):
 
     # What it follows
 
-    def join(self, timers: Iterable[Timer], fires_of: Callable[[bytes], int]) -> None:
-        """Take in timers, with the fires of their actors: O(log n) each. `InvariantError` if one has joined already."""
+    def join(
+        self,
+        timers: Iterable[Timer],
+        fires_of: Callable[[bytes], int],
+        counted_for: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        """Take in timers, with the fires of the accounts that they count for, their actors' own if none is given.
+
+        O(log n) each. `InvariantError` if one has joined already.
+        """
         joined: list[LaneEntry] = []
         shared: dict[int, Any] = {}  # Many timers have the same heights and limits, and each integer takes memory.
         for timer in timers:
             if timer.timer_id in self.timers:
                 raise InvariantError(f"timer {timer.timer_id.hex()} joins the lane a second time")
-            owner = self._actors.get(timer.actor)
-            if owner is None:
-                owner = self._actors[timer.actor] = LaneActor(fires_of(timer.actor), [])
+            actor = timer.actor if counted_for is None else counted_for(timer.actor)
+            if actor not in self._actors:
+                self._actors[actor] = LaneActor(fires_of(actor), [])
             stated_gas = shared.setdefault(timer.gas_limit, timer.gas_limit)
             gas_limit = self._clamped(stated_gas, timer.schedule_block)
             is_over_cap = gas_limit > self._cap
@@ -131,7 +145,9 @@ class LaneIndex(Follower):
                 stated_gas=stated_gas,
                 schedule_block=shared.setdefault(timer.schedule_block, timer.schedule_block),
                 is_marked=timer.deferred_for == DeferralReason.OVER_CAP,
-                group=self._group(timer.actor, timer.fee_payer, timer.fees, is_over_cap=is_over_cap),
+                group=self._group(
+                    actor, (is_over_cap, timer.fees, timer.fee_payer, ages_from(timer.height, self._age_blocks))
+                ),
             )
             joined.append(entry)
         self._put_in(joined)
@@ -201,7 +217,7 @@ class LaneIndex(Follower):
             group = entry.group
             self._actors.setdefault(group.actor, LaneActor(owners[group.actor].fires, []))
             entry.gas_limit = self._clamped(entry.stated_gas, entry.schedule_block)
-            entry.group = self._group(group.actor, group.payer, group.fees, is_over_cap=entry.gas_limit > cap)
+            entry.group = self._group(group.actor, (entry.gas_limit > cap, group.fees, group.payer, group.aged_from))
             if not entry.group.is_over_cap:
                 self.gas_limits.add(entry.gas_limit)
         self._put_in(self.timers.values())
@@ -216,7 +232,7 @@ class LaneIndex(Follower):
             group = entry.group
             if (timer.expires_at, timer.fees, is_marked) != (entry.expires_at, group.fees, entry.is_marked):
                 former.append(entry)
-                group = self._group(group.actor, group.payer, timer.fees, is_over_cap=group.is_over_cap)
+                group = self._group(group.actor, (group.is_over_cap, timer.fees, group.payer, group.aged_from))
                 changes = {"expires_at": timer.expires_at, "is_marked": is_marked, "group": group}
                 self.timers[timer_id] = msgspec.structs.replace(entry, **changes)
                 present.append(self.timers[timer_id])
@@ -237,16 +253,16 @@ class LaneIndex(Follower):
         owner.fires = fires
         grow(dict.fromkeys(groups, True), self._tree)
 
-    def _group(self, address: bytes, payer: bytes, fees: bytes, *, is_over_cap: bool) -> LaneGroup:
+    def _group(self, address: bytes, key: tuple[bool, bytes, bytes, int]) -> LaneGroup:
         """Return the group of an actor's timers that offer the same; a new one is empty, and in no tree yet."""
-        groups, key = self._actors[address].groups, (is_over_cap, fees, payer)
+        groups, (is_over_cap, fees, payer, aged_from) = self._actors[address].groups, key
         number = bisect_left(groups, key, key=_group_key)
         if number < len(groups) and _group_key(groups[number]) == key:
             return groups[number]
         # Each timer's record has bytes of its own: the groups of an actor share one address.
         address = groups[0].actor if groups else address
         payer = address if payer == address else payer
-        group = LaneGroup(actor=address, payer=payer, fees=fees, is_over_cap=is_over_cap)
+        group = LaneGroup(actor=address, payer=payer, fees=fees, is_over_cap=is_over_cap, aged_from=aged_from)
         groups.insert(number, group)
         return group
 
@@ -293,11 +309,14 @@ class LaneIndex(Follower):
             self._drop_tree(group)
 
     def _tree(self, group: LaneGroup) -> BidTree[LaneGroup]:
-        return self.trees.setdefault((self._actors[group.actor].fires, group.is_stated), BidTree())
+        return self.trees.setdefault(self._tree_key(group), BidTree())
 
     def _drop_tree(self, group: LaneGroup) -> None:
         if self._tree(group).root is None:
-            del self.trees[self._actors[group.actor].fires, group.is_stated]
+            del self.trees[self._tree_key(group)]
+
+    def _tree_key(self, group: LaneGroup) -> tuple[int, bool, int]:
+        return self._actors[group.actor].fires, group.is_stated, group.aged_from
 
     def _drop_empty(self, former: Iterable[LaneEntry]) -> None:
         """Drop groups that hold no timer any more, and actors without groups."""

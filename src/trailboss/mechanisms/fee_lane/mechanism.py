@@ -35,12 +35,12 @@ class Lane(IndexedMechanism[LaneIndex]):
         market = context.market
         limits = market.max_cycles_per_fire, market.clamps_before
         if self.index is None:
-            index = LaneIndex(*limits)
-            index.join(due.waiting, market.fires_of)
+            index = LaneIndex(*limits, market.weight_age_blocks)
+            index.join(due.waiting, market.fires_of, market.counted_for)
             self.index = index
         else:
             self.index.settle(*limits)
-        self.index.join(due.joining, market.fires_of)
+        self.index.join(due.joining, market.fires_of, market.counted_for)
         return LaneSelection(self.index, due, context, self.policy)
 
     def only_wait(self, due: int) -> bool:

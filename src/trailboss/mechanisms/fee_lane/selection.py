@@ -11,7 +11,7 @@ from trailboss.fees import Prices, offered_cell_tip, offered_tip
 from trailboss.mechanisms.base import Decision, DeliveryPolicy, DueTimers, Rest, Verdict
 from trailboss.mechanisms.context import Bid, LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane.index import LaneEntry, LaneGroup, LaneIndex
-from trailboss.mechanisms.fee_lane.weight import weight_of
+from trailboss.mechanisms.fee_lane.weight import gained_weight, weight_of
 from trailboss.mechanisms.ranking import Lineup, PricedTree, ranked
 from trailboss.mechanisms.selection import FIRE, FROZEN, IndexSelection, PricedBid
 from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
@@ -34,7 +34,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
         self._cells_cost = context.max_cells_per_fire * context.cell_basefee
         self._answers: dict[bytes, Bid] = {}
         self._bids: dict[LaneGroup, PricedBid] = {}
-        self._weights: dict[int, int] = {}
+        self._weights: dict[tuple[int, int], int] = {}
         self._deferred: list[bytes] = []
 
     def __iter__(self) -> Iterator[Decision]:
@@ -159,8 +159,8 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
         index, basefee = self._index, self._market.basefee
         default_tip = offered_tip(2 * basefee, self._market.previous_tip, basefee)
         trees = [
-            PricedTree(tree, None if is_frozen else default_tip, self._weight(fires))
-            for (fires, is_frozen), tree in index.trees.items()
+            PricedTree(tree, None if is_frozen else default_tip, self._weight(fires, aged_from))
+            for (fires, is_frozen, aged_from), tree in index.trees.items()
         ]
         priorities = {timer_id: self._priority(timer_id) for timer_id in self._answers if timer_id in index.timers}
         apart = {
@@ -175,14 +175,19 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
         tip = offered_tip(bid.max_fee, bid.max_priority_fee, self._market.basefee)
         if tip < 0 or offered_cell_tip(bid.cell_fees, self._context.cell_basefee) < 0:
             return -1
-        return tip * self._weight(self._index.fires_of(self._index.timers[timer_id].group.actor))
+        return tip * self._group_weight(self._index.timers[timer_id].group)
 
-    def _weight(self, fires: int) -> int:
-        weight = self._weights.get(fires)
+    def _group_weight(self, group: LaneGroup) -> int:
+        return self._weight(self._index.fires_of(group.actor), group.aged_from)
+
+    def _weight(self, fires: int, aged_from: int) -> int:
+        """Return W(actor), and what waiting has added to it. Spec: CIP-1v3 §8. Decision: D-106."""
+        weight = self._weights.get((fires, aged_from))
         if weight is None:
             market = self._market
             weight = weight_of(fires, market.median_fires, market.weight_min, market.weight_max)
-            self._weights[fires] = weight
+            weight += gained_weight(aged_from, self._context.height, market.weight_age_blocks)
+            self._weights[fires, aged_from] = weight
         return weight
 
     def _is_hopeless(self, entry: LaneEntry) -> bool:
@@ -217,7 +222,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
 
     def _bid(self, group: LaneGroup, answer: Bid | None) -> PricedBid:
         """Work out what the timers of a group bid, or one of them whose agent has answered."""
-        basefee, weight = self._market.basefee, self._weight(self._index.fires_of(group.actor))
+        basefee, weight = self._market.basefee, self._group_weight(group)
         if answer is not None:
             return self._price(
                 answer.max_fee,

@@ -5,6 +5,7 @@ from typing import Final
 
 WHOLE: Final = 10**9  # W(actor) = 1, in the parts that weights are counted in
 HIGHEST: Final = 2 * WHOLE  # W(actor) of an actor without a fire in the window, before the bounds
+_GRAINS: Final = 16  # of heights in the time in which a waiting timer's weight rises by 1
 
 
 def weight_of(fires: int, median: int, weight_min: int, weight_max: int) -> int:
@@ -35,3 +36,35 @@ def lower_median(counts: Iterable[tuple[int, int]]) -> int:
             return value
         before -= count
     return 0
+
+
+def smoothed(before: int, median: int, blocks: int) -> int:
+    """Return an exponential average of medians, in parts of 10⁻⁹, after one more; the last counts for 1 ÷ blocks.
+
+    It ends fewer than ``blocks`` parts below a median that stays, and exactly at one from above.
+
+    >>> smoothed(4 * WHOLE, 9, 5), smoothed(4 * WHOLE, 9, 1), smoothed(1, 0, 1_000)
+    (5000000000, 9000000000, 0)
+    """
+    return before + (median * WHOLE - before) // blocks
+
+
+def ages_from(height: int, age_blocks: int) -> int:
+    """Return the height from which on a timer due at a height gains weight: a multiple of a sixteenth of age_blocks.
+
+    Timers that gain alike are few kinds, so that an index can keep them apart. It is 0 for all if none gains.
+
+    >>> ages_from(100, 320), ages_from(101, 320), ages_from(101, 0)
+    (100, 120, 0)
+    """
+    grain = max(1, age_blocks // _GRAINS)
+    return -(-height // grain) * grain if age_blocks else 0
+
+
+def gained_weight(aged_from: int, height: int, age_blocks: int) -> int:
+    """Return the weight that a timer which gains from one height on has gained at another, in parts of 10⁻⁹.
+
+    >>> gained_weight(120, 280, 320), gained_weight(120, 110, 320), gained_weight(0, 110, 0)
+    (500000000, 0, 0)
+    """
+    return WHOLE * max(0, height - aged_from) // age_blocks if age_blocks else 0

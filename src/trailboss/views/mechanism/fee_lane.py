@@ -7,12 +7,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
-from trailboss.execution.lane.fairness import read_totals
+from trailboss.execution.lane.fairness import next_median, whole_fires
 from trailboss.fees import Prices, offered_tip
 from trailboss.governance.markets import is_active
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms import fee_lane
-from trailboss.mechanisms.fee_lane.weight import lower_median, weight_of
+from trailboss.mechanisms.fee_lane.weight import weight_of
 from trailboss.model.actors import Account
 from trailboss.model.decisions import DecisionRecord, Stop
 from trailboss.model.timers import DeferralReason, Timer, asks_agent
@@ -191,7 +191,9 @@ def _priority(rules: Rules, tip: int | None) -> int:
 def _weight(chain: ChainReader, account: Account | None) -> int:
     """Return W(actor) as of now. Spec: CIP-1v3 §8."""
     lane = chain.rules().params.lane
-    median = lower_median(read_totals(chain.store.read).counts)
+    if account is not None and account.owner and lane.weight_per_deployer:
+        account = chain.account(Address(account.owner))
+    median = whole_fires(next_median(lane, chain.store.read))
     return weight_of(0 if account is None else account.recent_fires, median, lane.weight_min, lane.weight_max)
 
 

@@ -13,6 +13,7 @@ BASE := .venv/.base
 NODE := .venv/.node
 SANDBOX := .venv/.sandbox
 NETWORK := .venv/.network
+STUDIES := .venv/.study
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -q
@@ -33,12 +34,14 @@ ENGINE := .engine
 ENGINE_SOURCE := github.com/cometbft/cometbft
 # Where `make testnet` keeps its network.
 TESTNET := .testnet
+# Which study `make study` runs; `.venv/bin/trailboss study list` has them.
+STUDY ?= lane-load
 # How long a soak lasts.
 MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo dev sandbox engine testnet test check fix spec e2e crash soak docs reference bench versions cover lock clean
+.PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -59,6 +62,9 @@ testnet: $(NETWORK) engine ## run a network of four validators, each with an exp
 	@$(BIN)/trailboss sandbox build >/dev/null
 	@test -e $(TESTNET)/node0/node.toml || $(BIN)/trailboss testnet init $(TESTNET)
 	@exec $(BIN)/trailboss testnet start $(TESTNET)
+
+study: $(STUDIES) ## answer STUDY=lane-load by simulation, in seconds; the results and figures are in studies/
+	@$(BIN)/trailboss study run $(STUDY) --quick
 
 test: $(READY) versions ## run all tests, those about order under two hash seeds, those of programs on both engines; then check the clauses of the specification
 	@rm -f $(RECORD)
@@ -91,7 +97,7 @@ e2e: $(READY) ## the explorer in Chromium, and pictures of every page in .e2e/
 	PYTHONHASHSEED=0 $(PYTEST) -rs tests/e2e -k explorer
 	$(BIN)/python -m tools.screenshots .e2e
 
-crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 100 of parts of a network, 10,000 schedules of one, 1,000 damaged files, a million forged proofs, 200 kills of sandboxes, 300 of restorations, the fuel of hostile programs, a minute of soak
+crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 100 of parts of a network, 10,000 schedules of one, 2,000 scenarios alone and on a chain, 1,000 damaged files, a million forged proofs, 200 kills of sandboxes, 300 of restorations, the fuel of hostile programs, a minute of soak
 	@$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 1 & first=$$!; \
 		$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 2; wait $$first
 	$(BIN)/python -m tests.faults.crash --kills 2000
@@ -99,6 +105,7 @@ crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of
 	$(BIN)/python -m tests.faults.network_faults --kills 100 --seed 1
 	@$(BIN)/python -m tests.network.schedules --count 5000 --seed 1 & first=$$!; \
 		$(BIN)/python -m tests.network.schedules --count 5000 --seed 5001; wait $$first
+	$(BIN)/python -m tests.simulator.agreement --count 500 --seed 1
 	$(BIN)/python -m tests.faults.damage --cases 1000
 	$(BIN)/python -m tests.faults.forgeries --cases 1000000
 	$(BIN)/python -m tests.faults.sandbox_kills --kills 100 --seed 1
@@ -159,7 +166,8 @@ $(ENGINE)/.$(ENGINE_VERSION):
 $(NODE): EXTRA := node
 $(SANDBOX): EXTRA := node,sandbox
 $(NETWORK): EXTRA := network
-$(BASE) $(NODE) $(SANDBOX) $(NETWORK): requirements.lock pyproject.toml | $(BIN)/python
+$(STUDIES): EXTRA := study
+$(BASE) $(NODE) $(SANDBOX) $(NETWORK) $(STUDIES): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "installing $(if $(EXTRA),what $(EXTRA) needs,the package), at the versions of requirements.lock"
 	@$(PIP) --only-binary :all: --constraint requirements.lock --editable .$(if $(EXTRA),[$(EXTRA)])
 	@touch $@
@@ -168,4 +176,4 @@ $(READY): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "installing the versions of requirements.lock"
 	@$(PIP) --only-binary :all: --no-deps -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
-	@touch $(BASE) $(NODE) $(SANDBOX) $(NETWORK) $@
+	@touch $(BASE) $(NODE) $(SANDBOX) $(NETWORK) $(STUDIES) $@

@@ -60,11 +60,12 @@ def _judged(row: Row) -> str:
 
 def _subjects(reports: Mapping[str, Report]) -> Iterator[str]:
     for name, report in reports.items():
-        yield from (f"### {report.title} (`{name}`)", "", f"| {report.operation} | median | ratio | to |")
-        yield "| --- | ---: | ---: | --- |"
-        for row in report.rows:
-            yield f"| {row.case.name} | {shown_time(row.median)} | {shown_ratio(row)} | {row.case.beside} |"
-        yield ""
+        yield from (f"### {report.title} (`{name}`)", "")
+        if report.rows:
+            yield from (f"| {report.operation} | median | ratio | to |", "| --- | ---: | ---: | --- |")
+            for row in report.rows:
+                yield f"| {row.case.name} | {shown_time(row.median)} | {shown_ratio(row)} | {row.case.beside} |"
+            yield ""
         if report.figures:
             yield from ("| figure | |", "| --- | ---: |")
             for figure in report.figures:

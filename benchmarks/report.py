@@ -24,7 +24,8 @@ def show(console: Console, report: Report) -> None:
     for row in report.rows:
         table.add_row(*_cells(row))
     table.caption = "\n".join([*report.notes, pace(report)])
-    console.print(table)
+    # A subject without cases has figures alone.
+    console.print(table if report.rows else f"[bold]{report.title}[/]\n{table.caption}")
     for figure in report.figures:
         console.print(_told(figure))
     console.print()

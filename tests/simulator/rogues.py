@@ -127,18 +127,8 @@ def rogue_ground(mechanism: str, seed: int) -> Ground:
     for joined in ("lane", "auction", "globalbox"):
         overrides[f"{joined}.joined_max"] = draw.choice((1, 2, 100))
     funds = [draw.choice((0, 10**6, 10**9, 10**14)) for _ in range(first - 1)]
+    # Prices at which the caps and tips of rogues decide who comes first.
+    overrides["lane.basefee_min"] = draw.choice((1, 1, 1_000))
+    overrides["lane.basefee_max"] = draw.choice((2, 10**6)) if overrides["lane.basefee_min"] == 1 else 10**6
     overrides |= {f"lane.{name}": draw.choice(values) for name, values in RULES.items()}
-    if mechanism == ACTIVATION:
-        overrides |= {
-            "lane.activation_height": draw.randint(2, 20),
-            "lane.max_cycles_per_fire": draw.choice((20_000, 60_000, 150_000)),
-            "lane.clamps_gas_limit": draw.choice((0, 1)),
-        }
-    return Ground(
-        mechanism="fifo" if mechanism == ACTIVATION else mechanism,
-        preset="minimal",
-        overrides=overrides,
-        funds=funds,
-        agents=agents,
-        timer_multiplier=draw.choice((None, 8_000, 12_345)),
-    )
+    return Ground(mechanism=mechanism, preset="minimal", overrides=overrides, funds=funds, agents=agents)

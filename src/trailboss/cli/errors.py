@@ -15,6 +15,8 @@ FAILED: Final = 1
 MISUSED: Final = 2  # exit status of what could not be understood
 NODE_INSTALL: Final = "pip install 'trailboss[node]'"
 NETWORK_INSTALL: Final = "pip install 'trailboss[network]'"
+STUDY_INSTALL: Final = "pip install 'trailboss[study]'"
+CLUSTER_INSTALL: Final = "pip install 'trailboss[cluster]'"
 SAID: Final = ("what", "where", "why", "fix")
 
 

@@ -81,6 +81,7 @@ PANELS: Final = {
     ),
     "Study": (
         ("compare", "study:compare_mechanisms", "Run one workload through every mechanism and compare the results."),
+        ("study", "studies:study", "List, run and report studies: simulations that answer a question."),
     ),
 }
 COMMANDS: Final = tuple(

@@ -13,7 +13,14 @@ from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -25,6 +32,7 @@ from trailboss.views.text import SHORT_DIGITS, visible
 
 PIPED_WIDTH: Final = 1_000  # columns where there is no terminal: a pipe cuts nothing off
 REFRESH_SECONDS: Final = 0.1  # how often a progress bar moves
+PACE_SECONDS: Final = 3_600  # of the past from which the time that is left is estimated
 WRAPPED_MIN: Final = 29  # least columns of text that is wrapped
 DECIMALS: Final = 3  # decimals of a rounded amount
 GAP: Final = 2  # columns between two columns of a table
@@ -249,3 +257,20 @@ def progress(label: str, total: int, *, quiet: bool = False) -> Iterator[Callabl
     with Progress(*columns, console=shown, transient=True, disable=quiet or not shown.is_terminal) as bar:
         task = bar.add_task(label, total=total)
         yield advance
+
+
+@contextmanager
+def growing_progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar as `progress` does, with the time left, and yield what sets how many steps are done, and of how many.
+
+    What is done at the first call counts for no pace: it was done before.
+    """
+    shown = console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    disabled = quiet or not shown.is_terminal
+    left = (TextColumn("left"), TimeRemainingColumn())
+    with Progress(
+        *columns, *left, console=shown, transient=True, disable=disabled, speed_estimate_period=PACE_SECONDS
+    ) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -12,7 +12,6 @@ from msgspec import Struct, structs
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.host import run_handler
 from trailboss.execution.session import BlockSession, CollectedBids, Envelope, Scope
-from trailboss.execution.timers import write_timer
 from trailboss.mechanisms.context import Bid
 from trailboss.metering.meter import Meter
 from trailboss.model.blocks import Origin
@@ -82,7 +81,7 @@ class BidCollector:
             emit_fallback(session, timer, answer)
         asked = terms.answered(timer, bid)
         if asked is not timer:
-            write_timer(session, asked)
+            session.write_timer(asked)
         return bid
 
     def _run_agent(self, timer: Timer, agent: bytes, meter: Meter) -> Bid | str:

@@ -17,7 +17,7 @@ from trailboss.execution.decision_recorder import Recorder
 from trailboss.execution.due_admission import admit_timers
 from trailboss.execution.paid_execution import handler_body, run_envelope
 from trailboss.execution.session import BlockSession, Envelope, Fired, Reservation
-from trailboss.execution.timers import end_timer, expired_timers, load_timers, write_timer
+from trailboss.execution.timers import end_timer, expired_timers, load_timers
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, LeftOut, Mechanism, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
@@ -122,7 +122,7 @@ def _defer(session: BlockSession, decision: Decision) -> None:
     if timer.deferred_for == reason:
         return
     deferred = msgspec.structs.replace(timer, deferred_for=str(reason))
-    write_timer(session, deferred)
+    session.write_timer(deferred)
     session.follower.replace(deferred)
     facts = {"reason": str(reason), "gas_limit": timer.gas_limit, "height": timer.height}
     session.emit(TIMER_DEFERRED, timer, facts)

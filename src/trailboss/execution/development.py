@@ -9,7 +9,7 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.checks import check_timer_id, invalid
 from trailboss.execution.ledger import read_economy
 from trailboss.execution.session import Scope
-from trailboss.execution.timers import find_timer, write_timer
+from trailboss.execution.timers import find_timer
 from trailboss.governance.rules import ECONOMY_KEY, Rules
 from trailboss.model.configs import Economy, amount_octets, amount_of, encode_record
 from trailboss.model.effects import TimerMoved
@@ -18,7 +18,6 @@ from trailboss.model.transactions import UNSIGNED, MoveTimer, SetBalance, Transa
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32, system_address
 from trailboss.primitives.units import U128_MAX, Height
-from trailboss.state.keys import timer_key
 
 
 def check_sender(transaction: Transaction, rules: Rules, *, is_development: bool) -> None:
@@ -103,9 +102,9 @@ def move_timer(scope: Scope, instruction: MoveTimer) -> None:
         what = f"{shown} is moved to height {height}, and {timer.expires_at} is the last at which it may fire"
         raise invalid(what, height=str(height), expires_at=timer.expires_at)
     # RUN
-    session.overlay.delete(timer_key(timer.height, timer.timer_id))
+    session.delete_timer(timer)
     moved = replace(timer, height=Height(height))
-    write_timer(session, moved)
+    session.write_timer(moved)
     scope.effects.append(TimerMoved(moved, timer.height))
 
 

@@ -22,10 +22,11 @@ from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, en
 from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord, PrintedLine
-from trailboss.model.timers import Timer, TimerEnd, TimerRequest
+from trailboss.model.timers import Timer, TimerEnd, TimerRequest, decode_timer, encode_timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price
+from trailboss.state.keys import timer_key
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import ReadableStore
 from trailboss.timer_queue.queue import TimerQueue
@@ -119,6 +120,19 @@ class BlockSession(Struct):
             return lines
         words = f"(more is printed and not kept: the lines of a block have {BLOCK_CHARACTERS_MAX:,} characters at most)"
         return (PrintedLine(lines[0].actor, lines[0].handler, words),)
+
+    def read_timer(self, height: int, identity: bytes) -> Timer | None:
+        """Return the timer that the state holds at a height, or None."""
+        octets = self.overlay.read(timer_key(height, identity))
+        return None if octets is None else decode_timer(octets)
+
+    def write_timer(self, timer: Timer) -> None:
+        """Write a timer's record."""
+        self.overlay.write(timer_key(timer.height, timer.timer_id), encode_timer(timer))
+
+    def delete_timer(self, timer: Timer) -> None:
+        """Delete a timer's record."""
+        self.overlay.delete(timer_key(timer.height, timer.timer_id))
 
     def totals(self) -> SchedulerTotals:
         """Return the running totals over all timers, as they stand."""

@@ -36,13 +36,12 @@ from trailboss.model.timers import (
     TimerEnd,
     TimerRequest,
     decode_timer,
-    encode_timer,
     timer_id,
 )
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, clamp
-from trailboss.state.keys import TIMERS, timer_key, transient_key
+from trailboss.state.keys import TIMERS, transient_key
 from trailboss.state.store import Store
 
 QueueEntry = tuple[int, int, bytes]  # Height, sequence and id, as the queue yields them.
@@ -142,7 +141,7 @@ def accept_timer(
         fees=fees,
         terms=terms,
     )
-    write_timer(session, timer)
+    session.write_timer(timer)
     session.overlay.write(transient_key(PENDING, identity), height.to_bytes(8, "big"))
     scope.effects.append(effects.TimerScheduled(timer, facts))
     return timer
@@ -168,7 +167,7 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
     check_owner(timer, actor)
     # RUN
     extended = msgspec.structs.replace(timer, expires_at=clamp(expires_at, now + 1, min(now + limit, U64_MAX)))
-    write_timer(session, extended)
+    session.write_timer(extended)
     scope.effects.append(effects.TimerExtended(extended, by_governance=actor is None))
 
 
@@ -227,18 +226,12 @@ def find_timer(session: BlockSession, identity: bytes) -> Timer | None:
         if pending is None:
             return None
         height = int.from_bytes(pending, "big")
-    return find_record(session, height, identity)
-
-
-def find_record(session: BlockSession, height: int, identity: bytes) -> Timer | None:
-    """Return the timer that the state holds at a height, or None."""
-    octets = session.overlay.read(timer_key(height, identity))
-    return None if octets is None else decode_timer(octets)
+    return session.read_timer(height, identity)
 
 
 def load_timer(session: BlockSession, height: int, identity: bytes) -> Timer:
     """Return the timer that the queue holds at a height; `InvariantError` if the state does not hold it."""
-    timer = find_record(session, height, identity)
+    timer = session.read_timer(height, identity)
     if timer is None:
         raise InvariantError(f"the queue holds timer {Hash32(identity)} at height {height}, the state does not")
     return timer
@@ -260,15 +253,10 @@ def committed_timers(store: Store) -> Iterator[Timer]:
         yield decode_timer(octets)
 
 
-def write_timer(session: BlockSession, timer: Timer) -> None:
-    """Write a timer's record; only a development chain ever changes its key."""
-    session.overlay.write(timer_key(timer.height, timer.timer_id), encode_timer(timer))
-
-
 def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
     """Delete a timer's record and its place in every count; the queue follows on commit."""
     session.hooks.on_remove(session, timer, end)
-    session.overlay.delete(timer_key(timer.height, timer.timer_id))
+    session.delete_timer(timer)
     account = session.ledger.account(timer.actor)
     account.timer_count -= 1
     session.ledger.put(timer.actor, account)

@@ -189,8 +189,21 @@ class FarTimers:
 class _Session(BlockSession):
     """A block of a simulation: it counts, and keeps no event."""
 
+    timers: dict[bytes, Timer] = field(default_factory=dict)  # by id, of the whole run
     sums: dict[str, int] = field(default_factory=dict)  # timers by path, of the whole run
     ended: list[tuple[bytes, TimerEnd]] = field(default_factory=list)  # ends of timers that did not fire
+
+    def read_timer(self, height: int, identity: bytes) -> Timer | None:
+        """Return a timer by id; no two have one."""
+        return self.timers.get(identity)
+
+    def write_timer(self, timer: Timer) -> None:
+        """Keep a timer's record."""
+        self.timers[timer.timer_id] = timer
+
+    def delete_timer(self, timer: Timer) -> None:
+        """Forget a timer's record."""
+        del self.timers[timer.timer_id]
 
     def count(self, path: str, more: int = 1) -> int:
         """Count more timers on their path; return how many there were before."""
@@ -225,6 +238,7 @@ class Alone:
         self._queue = TimerQueue(self._params.calendar, self._source)
         self._plans = Plans(self._table.read)
         self._engine = AgentEngine(ground, self._plans.find)
+        self._timers: dict[bytes, Timer] = {}
         self._totals: dict[str, int] = {}
         self._cycles_used = 0
         self._last: BlockResult | None = None
@@ -279,6 +293,7 @@ class Alone:
             self._engine,
             mechanism,
             hooks,
+            timers=self._timers,
             sums=self._totals,
         )
         view = self._engine.view = self.ground.view(rules, self._balance_of, self._last)
@@ -316,6 +331,16 @@ class _Block:
         self._endings: list[UnfiredTimer] = []
         self._refused: list[tuple[int, Order]] = []
         self._tips = 0
+        wallet, most = self._ground.wallet, (Cycles(ORDER_CYCLES), Cells(ORDER_CELLS))
+        envelope = Envelope(
+            origin=Origin.TRANSACTION,
+            sender=wallet,
+            signer=wallet,
+            payer=wallet,
+            cycles_limit=most[0],
+            cells_limit=most[1],
+        )
+        self._scope = Scope(session, envelope)  # of each order in turn
 
     # Orders
 
@@ -363,22 +388,11 @@ class _Block:
     def _meter(self) -> Meter:
         return Meter(U64_MAX, U64_MAX)
 
-    def _scope(self, actor: bytes) -> Scope:
-        envelope = Envelope(
-            origin=Origin.TRANSACTION,
-            sender=self._ground.wallet,
-            signer=self._ground.wallet,
-            payer=self._ground.wallet,
-            cycles_limit=Cycles(ORDER_CYCLES),
-            cells_limit=Cells(ORDER_CELLS),
-            actor=actor,
-        )
-        return Scope(self._session, envelope)
-
     def _schedule(self, number: int, order: Schedule, meter: Meter) -> None:
         session, actor = self._session, self._ground.addresses[order.actor]
         form, request = ASKING[session.context.rules.market.kind].request(self._ground, order)
-        scope = self._scope(actor)
+        scope = self._scope
+        scope.effects.clear()
         if isinstance(request, TimerRequest):
             timer_id = schedule_timer(scope, actor, request, meter)
         else:
@@ -393,7 +407,8 @@ class _Block:
 
     def _cancel(self, plan: PlannedTimer) -> None:
         session, actor = self._session, self._ground.addresses[plan.order.actor]
-        scope = self._scope(actor)
+        scope = self._scope
+        scope.effects.clear()
         if calls.CANCEL_GLOBALBOX in session.hooks.calls:
             request = self._ground.addresses[plan.order.called], plan.timer_id
             session.hooks.calls[calls.CANCEL_GLOBALBOX](scope, actor, request, self._meter())

@@ -19,6 +19,7 @@ from trailboss.governance.markets import GLOBALBOX_KEY, LANE_KEY
 from trailboss.governance.parameters import Read, system_slot_key
 from trailboss.governance.rules import BASEFEES_KEY, LANE_MULTIPLIERS, Rules
 from trailboss.mechanisms.registry import build_mechanism
+from trailboss.model import calls
 from trailboss.model.actors import TIMER_SCHEDULE, Account, decode_account, encode_account, encode_manifest
 from trailboss.model.configs import Basefees, LaneMultipliers, LaneState, MarketKind, amount_octets, encode_record
 from trailboss.params import ChainParams
@@ -95,6 +96,11 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
         """What the mechanism keeps for its market."""
         return build_mechanism(self.mechanism, self.params).policy.keeps
 
+    @cached_property
+    def has_mailbox(self) -> bool:
+        """Whether fires wait in a mailbox."""
+        return calls.SET_STATE_WATCH in build_mechanism(self.mechanism, self.params).policy.calls
+
     def view(self, rules: Rules, balance_of: Callable[[int], int], last: BlockResult | None) -> View:
         """Return what agents see of a block with these rules, after the last one."""
         timer_cycle, timer_cell = rules.timer_basefees()
@@ -107,6 +113,7 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
             previous_tip=rules.market.previous_tip,
             marginal_tip=0 if last is None else last.marginal_tip,
             lane_cycles_max=rules.market.timer_cycles_max,
+            has_mailbox=self.has_mailbox,
             balance_of=balance_of,
             addresses=self.addresses,
         )

@@ -115,6 +115,7 @@ class View(Struct, frozen=True, gc=False, kw_only=True):
     previous_tip: int  # median tip of the block before; 0 outside the lane
     marginal_tip: int  # least tip of the fires of the block before, base units a cycle; 0 if no due timer waited
     lane_cycles_max: int  # cycles that the fires of one block may use
+    has_mailbox: bool  # whether a fire can call another actor than its owner, and wait for a slot: in Globalbox
     balance_of: Callable[[int], int]  # number of an actor to what it holds now
     addresses: Sequence[bytes]  # of all actors, by number
 

@@ -41,9 +41,9 @@ class Whole:
         """Stand on a ground, before block 1."""
         self.ground = ground
         store, params = _Prepared(ground), ground.params
+        genesis = apply_genesis(ground.genesis, store)
         self._plans = Plans(store.read)
         self._engine = AgentEngine(ground, self._plans.find)
-        genesis = apply_genesis(ground.genesis, store)
         blocks = History(MemoryArchive(), params.governance.block_interval_ms, genesis)
         self.chain = Chain.of_parts(ground.genesis, params, self._engine, store, blocks, owns_engine=True)
         self._nonce = 0

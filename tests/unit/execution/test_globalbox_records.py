@@ -28,8 +28,7 @@ from trailboss.execution.globalbox.records import (
 )
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
-from trailboss.execution.session import change_count, timer_event
-from trailboss.execution.timers import find_record, write_timer
+from trailboss.execution.session import BlockSession, change_count, timer_event
 from trailboss.fees import Prices
 from trailboss.governance.markets import GLOBALBOX_KEY
 from trailboss.mechanisms.base import Follower
@@ -106,6 +105,12 @@ class Box(Follower):
         write_globalbox(self.session, GlobalboxState())
         self.ledger.credit(OWNER, FUNDS)
 
+    read_timer, write_timer, delete_timer = (
+        BlockSession.read_timer,
+        BlockSession.write_timer,
+        BlockSession.delete_timer,
+    )
+
     @property
     def session(self) -> Any:
         return self
@@ -121,7 +126,7 @@ class Box(Follower):
 
     def put(self, timer: Timer) -> Timer:
         """Hold a timer with everything that is counted of it, and return it."""
-        write_timer(self.session, timer)
+        self.session.write_timer(timer)
         account = self.ledger.account(timer.actor)
         account.timer_count += 1
         self.ledger.put(timer.actor, account)
@@ -132,7 +137,7 @@ class Box(Follower):
         return read_globalbox(self.overlay.read)
 
     def record(self, timer: Timer) -> Timer:
-        found = find_record(self.session, timer.height, timer.timer_id)
+        found = self.session.read_timer(timer.height, timer.timer_id)
         assert found is not None
         return found
 
@@ -231,7 +236,7 @@ def test_leaving_takes_the_queued_fire_along_and_remembers_how() -> None:
         assert ended is not None
         assert (ended.status, box.state().queued, box.state().next_ended) == (status, 0, number + 1)
     for timer, what in ((make_timer(7), "falls to -1"), (replace(make_timer(8), terms=None), "has no GlobalboxTerms")):
-        write_timer(box.session, timer)
+        box.session.write_timer(timer)
         with pytest.raises(InvariantError, match=what):
             leave_globalbox(box.session, timer, TimerEnd.EXPIRED)
 
@@ -334,7 +339,9 @@ def test_contradiction_is_found_when_a_record_is_wrong(crowd: Any, break_it: Bre
     addresses = [address for address, _ in crowd.accounts()]
     check_globalbox(crowd.store, crowd.timers(), addresses, _escrow(crowd))
     broken = MemoryStore.copy_of(crowd.store, break_it(crowd))
-    timers = [find_record(SimpleNamespace(overlay=broken), each.height, each.timer_id) for each in crowd.timers()]
+    timers = [
+        BlockSession.read_timer(SimpleNamespace(overlay=broken), each.height, each.timer_id) for each in crowd.timers()
+    ]
     with pytest.raises(InvariantError, match=complaint):
         check_globalbox(broken, timers, addresses, _escrow(crowd))
 

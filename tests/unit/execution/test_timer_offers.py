@@ -156,6 +156,20 @@ def test_fees_are_frozen_when_a_timer_is_scheduled(given: dict, median: int, fee
     }
 
 
+@pytest.mark.parametrize(
+    ("given", "agent", "fees"),
+    [
+        ({}, b"", NO_FEES),
+        ({}, bytes(OTHER), ASK_AGENT),
+        ({"max_fee_per_cycle": 5_000}, b"", freeze_fees(5_000, MEDIAN)),
+        ({"max_priority_fee_per_cycle": 7}, b"", freeze_fees(2_000, 7)),
+    ],
+)
+def test_only_default_fees_stay_open_when_caps_are_set_at_the_fire(given: dict, agent: bytes, fees: bytes) -> None:
+    """What is stated is frozen as ever, with the default for the other fee; an agent is asked as ever."""
+    assert scheduled(scope(lane__caps_at_fire=1, agent=agent), **given).fees == fees
+
+
 @pytest.mark.spec("L-16")
 @pytest.mark.parametrize(
     ("given", "kept"),

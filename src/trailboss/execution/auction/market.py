@@ -15,7 +15,7 @@ from trailboss.execution.auction.standings import Standings
 from trailboss.execution.checks import check_agent, check_gas_limit, check_height, check_payload, check_timer_count
 from trailboss.execution.due_admission import has_joined
 from trailboss.execution.session import BlockSession, Fired, OpenMarket, Scope
-from trailboss.execution.timers import accept_timer, end_timer, load_timer, write_timer
+from trailboss.execution.timers import accept_timer, end_timer, load_timer
 from trailboss.mechanisms.base import Decision, Rest
 from trailboss.mechanisms.context import AuctionMarket, Bid
 from trailboss.metering.meter import Meter
@@ -120,7 +120,7 @@ def mark_late(session: BlockSession, decision: Decision) -> None:
     """Mark a timer as late and emit it once. Its delay is the number of blocks since it fell due."""
     timer = decision.timer
     late = msgspec.structs.replace(timer, terms=msgspec.structs.replace(terms_of(timer, AuctionTerms), is_late=True))
-    write_timer(session, late)
+    session.write_timer(late)
     session.follower.replace(late)
     action = DelayAction(session.context.rules.params.auction.delay_action)
     facts = {"delay_count": session.context.height - timer.height, "action": action.name.lower()}

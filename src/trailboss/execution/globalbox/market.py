@@ -18,7 +18,7 @@ from trailboss.execution.globalbox.records import (
     write_globalbox,
 )
 from trailboss.execution.session import BlockSession, OpenMarket, timer_event
-from trailboss.execution.timers import find_record, load_timer, remove_timer, write_timer
+from trailboss.execution.timers import load_timer, remove_timer
 from trailboss.governance.markets import CARRIED_HITS_KEY
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import Rules
@@ -130,7 +130,7 @@ def take_entry(session: BlockSession, entry: MailboxEntry) -> None:
     session.overlay.delete(fire_key(first))
     change_globalbox(session, first=1)
     session.ledger.debit(escrow_address(session), amount_of(entry.reserved))
-    timer = find_record(session, entry.timer.height, entry.timer.timer_id)
+    timer = session.read_timer(entry.timer.height, entry.timer.timer_id)
     # A client nonce may have named a new timer since.
     if timer is None or timer.sequence != entry.timer.sequence:
         return
@@ -228,7 +228,7 @@ def _load(session: BlockSession, timer: Timer) -> tuple[Timer, GlobalboxTerms]:
 
 def _rewrite(session: BlockSession, timer: Timer, terms: GlobalboxTerms, **changes: Any) -> Timer:
     rewritten = replace(timer, terms=replace(terms, **changes))
-    write_timer(session, rewritten)
+    session.write_timer(rewritten)
     session.follower.replace(rewritten)
     return rewritten
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from trailboss.crypto.digest import keccak256
 from trailboss.execution.globalbox.records import find_ended, is_executing, target_key, timers_of_target
 from trailboss.execution.session import Scope, change_count
-from trailboss.execution.timers import accept_timer, find_timer, withdraw_timer, write_timer
+from trailboss.execution.timers import accept_timer, find_timer, withdraw_timer
 from trailboss.governance.rules import Rules
 from trailboss.metering.meter import Meter
 from trailboss.model.calls import GlobalboxRequest, GlobalboxUpdate
@@ -105,7 +105,7 @@ def update_timer(scope: Scope, owner: bytes, update: GlobalboxUpdate, meter: Met
         gas_limit=timer.gas_limit if update.gas_limit is None else Cycles(update.gas_limit),
         terms=terms,
     )
-    write_timer(scope.session, updated)
+    scope.session.write_timer(updated)
     scope.effects.append(TimerUpdated(updated, terms.bid))
     return True
 

@@ -145,7 +145,9 @@ class LaneIndex(Follower):
                 stated_gas=stated_gas,
                 schedule_block=shared.setdefault(timer.schedule_block, timer.schedule_block),
                 is_marked=timer.deferred_for == DeferralReason.OVER_CAP,
-                group=self._group(actor, (is_over_cap, timer.fees, timer.fee_payer, self._aged_from(timer.height))),
+                group=self._group(
+                    actor, (is_over_cap, timer.fees, timer.fee_payer, ages_from(timer.height, self._age_blocks))
+                ),
             )
             joined.append(entry)
         self._put_in(joined)

@@ -1,6 +1,6 @@
 """Open arrivals: timers that come whatever became of those before."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -17,10 +17,10 @@ Load = Annotated[float, Meta(ge=0.0, le=1e3)]
 
 
 class Bursts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="bursts", tag_field="kind"):
-    """On and off in turn, each for a random number of blocks; the rate over both is that of the agent."""
+    """On and off in turn, from a random phase on; the rate over both is that of the agent."""
 
-    on: Positive = 20  # blocks, on average
-    off: Positive = 80  # blocks, on average
+    on: Positive = 20  # blocks
+    off: Positive = 80  # blocks
 
 
 class Daily(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="daily", tag_field="kind"):
@@ -84,7 +84,9 @@ class Arrivals(Keeper):
         self._row, self._generator = row, draws("arrivals")
         self._counts: list[int] = []  # of the blocks to come, the last first
         self._aheads = drawn(row.ahead, draws, "ahead", 1)
-        self._phases = _phases(row.pattern, draws("pattern")) if isinstance(row.pattern, Bursts) else None
+        self._phase = 0
+        if isinstance(row.pattern, Bursts):
+            self._phase = int(draws("phase").integers(row.pattern.on + row.pattern.off))
         self._missed = 0
 
     def orders(self, view: View) -> Iterable[Order]:
@@ -103,14 +105,15 @@ class Arrivals(Keeper):
 
     def _draw(self, view: View) -> list[int]:
         """Return the arrivals of the next blocks, the last first."""
-        row = self._row
+        row, pattern = self._row, self._row.pattern
         rate = timers_of(row, row.share, view) if row.share is not None else row.rate or 0.0
         rates: Any = np.full(CHUNK, rate / row.batch)
-        if isinstance(row.pattern, Daily):
-            heights = np.arange(view.height, view.height + CHUNK)
-            rates *= 1 + row.pattern.depth * np.sin(2 * np.pi * heights / row.pattern.period)
-        elif self._phases is not None:
-            rates *= [next(self._phases) for _ in range(CHUNK)]
+        heights = np.arange(view.height, view.height + CHUNK)
+        if isinstance(pattern, Daily):
+            rates *= 1 + pattern.depth * np.sin(2 * np.pi * heights / pattern.period)
+        elif isinstance(pattern, Bursts):
+            period = pattern.on + pattern.off
+            rates *= ((heights + self._phase) % period < pattern.on) * (period / pattern.on)
         counts: list[int] = self._generator.poisson(rates)[::-1].tolist()
         return counts
 
@@ -122,13 +125,3 @@ class Arrivals(Keeper):
             return 0
         count, self._missed = self._missed, 0
         return count
-
-
-def _phases(pattern: Bursts, generator: np.random.Generator) -> Iterator[float]:
-    """Yield, block after block, what the rate is multiplied by."""
-    factor = (pattern.on + pattern.off) / pattern.on
-    is_on = bool(generator.random() < 1 / factor)
-    while True:
-        mean = pattern.on if is_on else pattern.off
-        yield from [factor if is_on else 0.0] * int(generator.geometric(1 / mean))
-        is_on = not is_on

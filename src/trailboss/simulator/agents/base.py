@@ -63,7 +63,7 @@ class AgentRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
 
     name: Annotated[str, Meta(pattern=NAME)]
     count: Annotated[int, Meta(ge=1, le=ACTORS_MAX)] = 1  # agents that the row stands for, each with draws of its own
-    actors: Annotated[int, Meta(ge=1, le=ACTORS_MAX)] = 1  # actors of each of them
+    actors: Annotated[int, Meta(ge=1, le=ACTORS_MAX)] = 1  # actors of each of them, which is their deployer
     funds: Natural = AMOUNT_MAX  # base units that each actor has
 
     def problem(self, blocks: int) -> str | None:

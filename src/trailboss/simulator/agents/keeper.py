@@ -113,7 +113,7 @@ class Keeper(Agent):
             cap=cap,
             tip=tip,
             expires_at=height + patience if patience else 0,
-            target=None if row.calls == "owner" else self._target(owner),
+            target=self._target(owner) if view.has_mailbox and row.calls != "owner" else None,
             watches=watches,
             value=value * cycles,
             decay=next(self._decays) * cycles,

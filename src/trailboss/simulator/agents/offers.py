@@ -168,10 +168,12 @@ class _BestResponse(Strategy):
 class _Learner(Strategy):
     def __init__(self, row: LearnedOffer) -> None:
         self._row, self._tip = row, row.first
+        self._most = 0  # greatest surplus so far; no tip above it changes anything
         self._prompt = self._late = False
 
     def fees(self, view: View, surplus: int) -> Fees:
         del view
+        self._most = max(self._most, surplus)
         return Fees(surplus, min(self._tip, surplus))
 
     def see_block(self, view: View) -> None:
@@ -179,7 +181,7 @@ class _Learner(Strategy):
         # One step a block, however many timers ended in it.
         row, tip = self._row, self._tip
         if self._late:
-            self._tip = tip + max(row.step, tip * row.rise // 100)
+            self._tip = min(tip + max(row.step, tip * row.rise // 100), self._most)
         elif self._prompt:
             self._tip = tip * (100 - row.fall) // 100
         self._prompt = self._late = False

@@ -19,7 +19,7 @@ class FairnessMeasure:
         """Give it the agent of each actor, by number; without them it knows actors only."""
         self._agent_of = agent_of
         self._first = self._last = 0  # heights of blocks
-        self._ahead: dict[int, Counter[int]] = {}  # heights to actors to how many timers become due
+        self._ahead: dict[int, dict[int, int]] = {}  # heights to actors to how many timers become due
         self._due = Counter[int]()  # actors to how many timers are due
         self._asked, self._served, self._cycles = Counter[int](), Counter[int](), Counter[int]()
         self._since: dict[int, int] = {}  # actors with due timers to the first block without a fire since the last
@@ -29,14 +29,15 @@ class FairnessMeasure:
         """Count a block."""
         height = self._last = block.view.height
         self._first = self._first or height
-        for actor, count in self._ahead.pop(height, Counter[int]()).items():
+        for actor, count in self._ahead.pop(height, {}).items():
             if count:
                 self._due[actor] += count
                 self._asked[actor] += count
                 self._since.setdefault(actor, height)
         for plan in block.accepted:
             if plan.order.watches is None:
-                self._ahead.setdefault(_begins(plan), Counter()).update((plan.order.actor,))
+                ahead = self._ahead.setdefault(plan.order.height, {})
+                ahead[plan.order.actor] = ahead.get(plan.order.actor, 0) + 1
         fired = dict[int, None]()
         for fire in block.fires:
             actor = fire.plan.order.actor
@@ -47,9 +48,9 @@ class FairnessMeasure:
                 self._due[actor] -= 1
         for ending in block.endings:
             if self._counts(ending.plan):
-                actor, begins = ending.plan.order.actor, _begins(ending.plan)
-                if begins > height:
-                    self._ahead[begins][actor] -= 1
+                actor, due = ending.plan.order.actor, ending.plan.order.height
+                if due > height:
+                    self._ahead[due][actor] -= 1
                     continue
                 self._due[actor] -= 1
                 if not self._due[actor]:
@@ -85,11 +86,6 @@ class FairnessMeasure:
             f"hhi_{level}": hhi(amounts),
             f"largest_{level}": max(amounts, default=0) / (sum(amounts) or 1),
         }
-
-
-def _begins(plan: PlannedTimer) -> int:
-    """Return the height of the first block that can fire a timer."""
-    return max(plan.order.height, plan.scheduled_at + 1)
 
 
 def _summed(counts: Counter[int], owner_of: Callable[[int], int]) -> Counter[int]:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-Pieces = list[tuple[int, int]]
-"""Parts of jobs in one block, ascending: the last height of the job, and cycles of it."""
+Pieces = dict[int, int]
+"""Parts of jobs in one block: the last height of the jobs, and cycles of them."""
 
 
 class Job(NamedTuple):
@@ -45,20 +45,21 @@ def optimum(jobs: Sequence[Job], cycles_max: int) -> float:
 def _placed(blocks: dict[int, Pieces], job: Job, size: int, room: int) -> tuple[dict[int, Pieces], int]:
     """Return the blocks that placing a job changes, the earliest deadline first, and how much finds no room at all."""
     changed = dict[int, Pieces]()
-    moved, height, left_out = [(job.last, size)] if size else [], job.first, 0
+    moved, height, left_out = {job.last: size} if size else Pieces(), job.first, 0
     while moved:
-        kept, free = Pieces(), room
-        pieces, moved = sorted(blocks.get(height, []) + moved), Pieces()
-        for last, cycles in pieces:
+        pieces, kept, free = dict(blocks.get(height, {})), Pieces(), room
+        for last, cycles in moved.items():
+            pieces[last] = pieces.get(last, 0) + cycles
+        moved = Pieces()
+        for last, cycles in sorted(pieces.items()):
             part = min(cycles, free)
             free -= part
             if part:
-                kept.append((last, part))
-            if part < cycles:
-                if last > height:
-                    moved.append((last, cycles - part))
-                else:
-                    left_out += cycles - part
+                kept[last] = part
+            if part < cycles and last > height:
+                moved[last] = cycles - part
+            elif part < cycles:
+                left_out += cycles - part
         changed[height] = kept
         height += 1
     return changed, left_out

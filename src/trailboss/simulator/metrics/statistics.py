@@ -29,9 +29,11 @@ class Interval(Struct, frozen=True):
     count: int
 
 
-def interval(values: Sequence[float]) -> Interval:
-    """Return mean and 95 % confidence interval of two or more independent values, by Student's t."""
+def interval_of(values: Sequence[float]) -> Interval:
+    """Return the mean of two or more independent values and its 95 % confidence interval; a value nan makes it nan."""
     count = len(values)
+    if not all(map(math.isfinite, values)):
+        return Interval(math.nan, math.nan, count)
     half_width = t_quantile((1 + CONFIDENCE) / 2, count - 1) * stdev(values) / math.sqrt(count)
     return Interval(fmean(values), half_width, count)
 
@@ -213,7 +215,7 @@ def map_lyapunov(derivative: Callable[[float], float], orbit: Sequence[float]) -
 
 
 def lyapunov(values: Sequence[float], dimension: int = 2) -> float:
-    """Return the largest Lyapunov exponent of a series, a step: how fast neighbours part. Source: Rosenstein et al. 1993.
+    """Return the largest Lyapunov exponent of a series, a step. Source: Rosenstein, Collins & De Luca 1993.
 
     Each point of ``dimension`` values in a row is paired with its nearest that is more than a mean period away. The
     exponent is the slope of the mean logarithm of their distance, up to half of the way to that of any two points.

@@ -28,7 +28,8 @@ class EfficiencyMeasure:
     """The worth of fires against the clairvoyant optimum, `optimum`.
 
     It follows the timers of the first blocks seen, up to the block with the 2,000th that is worth anything; the optimum
-    gives them all the room of all blocks seen. State watches are left out: nobody knows before when they fire.
+    gives them all the room of all blocks seen. If that block has more than twice as many, all blocks are one to the
+    optimum, which is greater then. State watches are left out: they have no height at which they are due.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,11 @@ class EfficiencyMeasure:
     def values(self) -> dict[str, float]:
         """Return the share of the optimum, 0 to 1; 1 if nothing was to be had."""
         jobs = [job for job in map(self._job, self._plans) if job.first <= job.last]
-        best = optimum(jobs, self._cycles_max) if jobs else 0
+        room = self._cycles_max
+        if len(jobs) > 2 * JOBS_MAX:
+            room *= self._last + 1 - min(job.first for job in jobs)
+            jobs = [job._replace(first=0, last=0) for job in jobs]
+        best = optimum(jobs, room) if jobs else 0
         return {"efficiency": self._worth / best if best else 1.0}
 
     def _job(self, plan: PlannedTimer) -> Job:
@@ -58,4 +63,4 @@ class EfficiencyMeasure:
         last = min(order.expires_at or self._last, self._last)
         if order.decay:
             last = min(last, order.height + (order.value - 1) // order.decay)
-        return Job(max(order.height, plan.scheduled_at + 1), last, max(order.cycles, 1), order.value)
+        return Job(order.height, last, max(order.cycles, 1), order.value)

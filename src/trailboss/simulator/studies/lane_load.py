@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
-import numpy as np
 from matplotlib.figure import Figure
 from msgspec import Meta
 
 from trailboss.params import load_params
 from trailboss.simulator.agents.arrivals import Poisson
 from trailboss.simulator.alone import Alone
+from trailboss.simulator.metrics.base import observe
+from trailboss.simulator.metrics.catalogue import standard
 from trailboss.simulator.scenario import Scenario
 from trailboss.simulator.study import base
 from trailboss.simulator.study.base import Point, Results
@@ -18,7 +19,6 @@ from trailboss.simulator.study.text import interval_text, markdown_table
 TITLE: Final = "How many blocks late do fires come, and how many wait, if the lane is loaded to a share of its cycles?"
 PRESET: Final = "mainnet"
 MEASURES: Final = {"late_mean": "blocks late, mean", "late_p95": "blocks late, p95", "backlog_mean": "waiting, mean"}
-P95: Final = 0.95
 ACTORS: Final = 100
 
 
@@ -52,19 +52,9 @@ def replicate(settings: Settings, point: Point, seed: int) -> Mapping[str, float
         # The basefee stays at its floor: demand that ignores prices would drive it up without end.
         params={"lane.basefee_max": params.lane.basefee_min},
     )
-    world = Alone(scenario.ground())
-    for _ in range(settings.warm_up):
-        world.build()
-    late, waiting = list[int](), list[int]()
-    for _ in range(settings.blocks):
-        block = world.build()
-        late += [fire.late for fire in block.fires]
-        waiting.append(block.waiting)
-    return {
-        "late_mean": float(np.mean(late)),
-        "late_p95": float(np.quantile(late, P95, method="inverted_cdf")),
-        "backlog_mean": float(np.mean(waiting)),
-    }
+    ground = scenario.ground()
+    found = observe(Alone(ground), standard(ground), settings.blocks, settings.warm_up)
+    return {name: found[name] for name in MEASURES}
 
 
 def table(results: Results) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

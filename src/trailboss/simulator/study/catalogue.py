@@ -46,8 +46,8 @@ class Case(Struct, frozen=True, kw_only=True):
 
     @property
     def stem(self) -> str:
-        """What the names of its files begin with: a quick run leaves those of the full one alone."""
-        return self.name if self.mode is Mode.FULL else f"{self.name}-{self.mode}"
+        """What the names of its files begin with."""
+        return stem_of(self.name, self.mode)
 
     @property
     def study(self) -> Study:
@@ -75,6 +75,11 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     points: tuple[Point, ...]
     version: str  # of the package
     numpy: str  # version of what draws
+
+
+def stem_of(name: str, mode: Mode) -> str:
+    """Return what the names of a study's files begin with: a quick run leaves those of the full one alone."""
+    return name if mode is Mode.FULL else f"{name}-{mode}"
 
 
 def study_names() -> list[str]:

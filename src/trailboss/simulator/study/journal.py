@@ -50,15 +50,16 @@ class RunJournal:
         octets = self.path.read_bytes()
         # A run that is killed while it writes leaves a part of a line.
         whole = octets[: octets.rfind(b"\n") + 1]
-        os.ftruncate(self._file, len(whole))
         lines = whole.splitlines()
-        if not lines:
+        # Without a replication there is nothing to go on from, or to lose.
+        os.ftruncate(self._file, len(whole) if len(lines) > 1 else 0)
+        if len(lines) <= 1:
             self._write(to_builtins(provenance))
             return
         number = 1
         try:
             before = decode(lines[0], type=Provenance)
-            for number, line in enumerate(lines[1:], 2):
+            for number, line in enumerate(lines[1:], 2):  # noqa: B007  # named if it is damaged
                 found = json.loads(line)
                 self.rows[found["point"], found["replication"]] = found["measures"]
         except (ValueError, KeyError, TypeError):

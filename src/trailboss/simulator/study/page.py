@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import matplotlib as mpl
 
-from trailboss.simulator.study.catalogue import Mode, Provenance, study_of
+from trailboss.simulator.study.catalogue import Mode, Provenance, stem_of, study_of
 from trailboss.simulator.study.results import StoredResults
 
 MADE: Final = "<!-- Written by `trailboss study report {name} --page`; do not edit. -->"
@@ -16,9 +16,10 @@ PLAIN: Final[Any] = {"svg.fonttype": "none", "svg.hashsalt": "trailboss"}
 SHOWN_DIGITS: Final = 16  # of a digest
 
 
-def write_figures(results: StoredResults, folder: Path, stem: str) -> list[Path]:
+def write_figures(results: StoredResults, folder: Path) -> list[Path]:
     """Draw the figures of a study into a folder, as SVG; equal results give equal bytes. Return the files."""
     folder.mkdir(parents=True, exist_ok=True)
+    stem = stem_of(results.provenance.study, results.provenance.mode)
     paths = list[Path]()
     with mpl.rc_context(PLAIN):
         for name, figure in study_of(results.provenance.module).figures(results).items():

@@ -9,12 +9,12 @@ import polars as pl
 from msgspec import Struct, ValidationError, json
 
 from trailboss.primitives.errors import ConfigurationError, StorageError
+from trailboss.simulator.metrics.statistics import Interval, interval_of
 from trailboss.simulator.scenario import converted
-from trailboss.simulator.study.base import Interval, Point, Settings
+from trailboss.simulator.study.base import Point, Settings
 from trailboss.simulator.study.catalogue import Provenance, study_of
 from trailboss.simulator.study.journal import Rows
 from trailboss.simulator.study.replication import StudyFault
-from trailboss.simulator.study.statistics import interval_of
 
 KEYS: Final = ("point", "replication")  # columns beside the facts and the measures
 PROVENANCE: Final = "provenance"  # key of the metadata

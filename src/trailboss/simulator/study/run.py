@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from trailboss.simulator.metrics.statistics import interval_of
 from trailboss.simulator.study.base import Point
 from trailboss.simulator.study.catalogue import Case, provenance_of
 from trailboss.simulator.study.journal import Rows, RunJournal
 from trailboss.simulator.study.replication import task_of
 from trailboss.simulator.study.results import StoredResults, results_of, values_of, write_results
-from trailboss.simulator.study.statistics import interval_of
 from trailboss.simulator.study.workers import Workers
 
 ROUND: Final = 5  # replications by which a point goes on whose intervals are too wide

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from math import floor, isfinite, log10
 from typing import Final
 
-from trailboss.simulator.study.base import Interval
+from trailboss.simulator.metrics.statistics import Interval
 
 DECIMALS_MAX: Final = 9  # that a mean is shown with
 

@@ -5,6 +5,7 @@ All run `attempt`, so that results do not depend on who does. A worker that dies
 
 import os
 import signal
+import socket
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,7 @@ from trailboss.primitives.errors import ConfigurationError
 from trailboss.simulator.study.replication import Measures, StudyFault, Task, attempt
 
 REPEATS_MAX: Final = 3  # of a replication whose workers die
+CONNECT_SECONDS: Final = 10  # for a Ray cluster to answer
 Note = Callable[[str], None]
 
 
@@ -159,9 +161,11 @@ class _Cluster:
         self._ray: Any = import_module("ray")
         own = {"include_dashboard": False} if address == "local" else {}
         try:
+            _check_port(address)
             self._ray.init(address=address, log_to_driver=False, logging_level="error", **own)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise ConfigurationError(f"no Ray cluster answers at {address!r}: {error}") from None
+        except (OSError, RuntimeError, ValueError) as error:
+            what = f"cannot join the Ray cluster at {address!r}: {error}"
+            raise ConfigurationError(f"{what}; one that asks for a token finds it in RAY_AUTH_TOKEN") from None
         self._attempt = self._ray.remote(max_retries=0)(attempt)
         self._pending: dict[Any, Task] = {}
         self._deaths = _Deaths(note)
@@ -184,3 +188,10 @@ class _Cluster:
 
     def close(self) -> None:
         self._ray.shutdown()
+
+
+def _check_port(address: str) -> None:
+    """Raise `OSError` if nothing listens at an address with a port: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()

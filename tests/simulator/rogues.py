@@ -131,4 +131,17 @@ def rogue_ground(mechanism: str, seed: int) -> Ground:
     overrides["lane.basefee_min"] = draw.choice((1, 1, 1_000))
     overrides["lane.basefee_max"] = draw.choice((2, 10**6)) if overrides["lane.basefee_min"] == 1 else 10**6
     overrides |= {f"lane.{name}": draw.choice(values) for name, values in RULES.items()}
-    return Ground(mechanism=mechanism, preset="minimal", overrides=overrides, funds=funds, agents=agents)
+    if mechanism == ACTIVATION:
+        overrides |= {
+            "lane.activation_height": draw.randint(2, 20),
+            "lane.max_cycles_per_fire": draw.choice((20_000, 60_000, 150_000)),
+            "lane.clamps_gas_limit": draw.choice((0, 1)),
+        }
+    return Ground(
+        mechanism="fifo" if mechanism == ACTIVATION else mechanism,
+        preset="minimal",
+        overrides=overrides,
+        funds=funds,
+        agents=agents,
+        timer_multiplier=draw.choice((None, 8_000, 12_345)),
+    )

@@ -225,9 +225,6 @@ class LaneIndex(Follower):
     def _clamped(self, gas_limit: Cycles, schedule_block: int) -> Cycles:
         return min(gas_limit, self._cap) if schedule_block < self._clamps_before else gas_limit
 
-    def _aged_from(self, height: int) -> int:
-        return ages_from(height, self._age_blocks) if self._age_blocks else 0
-
     def _take_replaced(self) -> None:
         former, present = [], []
         for timer_id, timer in self._replaced.items():

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol
 
 from msgspec import Meta, Struct
 
-from trailboss.simulator.metrics.statistics import Interval as Interval
+from trailboss.simulator.metrics.statistics import Interval
 
 Value = str | int | float
 Positive = Annotated[int, Meta(ge=1)]

@@ -69,7 +69,7 @@ class ActivationSettings(base.Settings, frozen=True, kw_only=True):
 Settings = ActivationSettings
 
 
-class BacklogRow(AgentRow, frozen=True, kw_only=True, tag="backlog"):
+class FifoTimersRow(AgentRow, frozen=True, kw_only=True, tag="backlog"):
     """Timers that are scheduled under FIFO, each with its gas limit."""
 
     cycles: Quantity
@@ -81,13 +81,13 @@ class BacklogRow(AgentRow, frozen=True, kw_only=True, tag="backlog"):
 
     def agent(self, name: str, actors: range, draws: Draws) -> Agent:
         """Return the agent."""
-        return Backlog(self, name, actors, draws)
+        return FifoTimers(self, name, actors, draws)
 
 
-class Backlog(Agent):
-    """See `BacklogRow`."""
+class FifoTimers(Agent):
+    """See `FifoTimersRow`."""
 
-    def __init__(self, row: BacklogRow, name: str, actors: range, draws: Draws) -> None:
+    def __init__(self, row: FifoTimersRow, name: str, actors: range, draws: Draws) -> None:
         super().__init__(name, actors)
         self._row, self._cycles = row, drawn(row.cycles, draws, "cycles", CYCLES_MIN, FIFO_GAS)
 
@@ -118,7 +118,7 @@ def replicate(settings: ActivationSettings, point: Point, seed: int) -> Mapping[
     """Run through an activation."""
     activation = settings.warm_up + 1
     fresh = Poisson(name="fresh", actors=20, share=settings.load, cycles=FRESH_CYCLES, patience=settings.patience)
-    backlog = BacklogRow(
+    backlog = FifoTimersRow(
         name="backlog",
         actors=50,
         cycles=FIRES[str(point.facts["use"])],
@@ -274,8 +274,8 @@ def page(results: Results) -> str:
             "all use more.",
             "**What would change the answer.** A backlog far above the lane: the cost to fresh timers grows with it "
             "while it drains. Handlers that are known to need more than 250,000 cycles: clamping reverts them.",
-            "The timers of the backlog have no fees: each offers twice the lane basefee of the block, so none is priced "
-            "out, and while they fill the lane its basefee rises by an eighth a block for all.",
+            "The timers of the backlog have no fees: each offers twice the lane basefee of the block, so none is "
+            "priced out, and while they fill the lane its basefee rises by an eighth a block for all.",
             f"**Recommendation.** Where it is not known what the fires use (any fires), set {shown['any'] or TEXT}. By "
             f"what `trailboss activation rehearse` finds before the vote: {cases}. A way is taken if it fires more of "
             f"the backlog and fresh timers pay at most {BEARABLE:g} times as much.",

@@ -14,9 +14,10 @@ from trailboss.simulator.agents.offers import FixedOffer
 from trailboss.simulator.alone import Alone
 from trailboss.simulator.metrics.base import observe
 from trailboss.simulator.metrics.catalogue import of_agents
+from trailboss.simulator.metrics.statistics import Interval
 from trailboss.simulator.scenario import Scenario
 from trailboss.simulator.study import base
-from trailboss.simulator.study.base import Interval, Point, Results
+from trailboss.simulator.study.base import Point, Results
 from trailboss.simulator.study.text import interval_text, markdown_table
 from trailboss.simulator.study.verdicts import difference_text, draw_bars, points_with, rows_of, shown, sign
 
@@ -145,6 +146,7 @@ def improves(results: Results, age: int, other: int) -> bool:
 
 def best_age(results: Results) -> int:
     """Return the ageing to set: from none to faster ones, each only if it improves on the one before."""
+    first: int
     first, *others = sorted(results.settings.ages, key=lambda age: (age > 0, -age))
     for age in others:
         if improves(results, age, first):

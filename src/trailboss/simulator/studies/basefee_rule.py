@@ -106,7 +106,7 @@ def replicate(settings: RuleSettings, point: Point, seed: int) -> Mapping[str, f
         measures[f"map{lag}_amplitude"] = max(tail) / min(tail)
         measures[f"map{lag}_exponent"] = found.exponent(first, settings.map_blocks)
         measures[f"map{lag}_settling"] = found.settling(REST // FACTOR, settings.map_blocks)
-    return measures | lane_measures(settings, rule, elasticity, seed)
+    return {**measures, **lane_measures(settings, rule, elasticity, seed)}
 
 
 def lane_measures(settings: RuleSettings, rule: str, elasticity: float, seed: int) -> Mapping[str, float]:
@@ -129,7 +129,7 @@ def lane_measures(settings: RuleSettings, rule: str, elasticity: float, seed: in
         warm_up=settings.warm_up,
         agents=(row,),
         seed=seed,
-        params=FLOOR | RULES[rule],
+        params={**FLOOR, **RULES[rule]},
     )
     world = Alone(scenario.ground())
     for _ in range(settings.warm_up):
@@ -257,8 +257,8 @@ def page(results: Results) -> str:
             "EIP-1559 divides that distance by 8 (`lane.alpha = 8`); the exponential rule (`lane.basefee_rule = 2`) "
             "multiplies by exp of it ÷ 8. Two things are run: the chain's rule as a map, over demand of constant "
             "elasticity without chance, and the lane itself, where timers come at random and each has a worth from a "
-            f"Pareto distribution whose shape is the elasticity. The lane's floor is raised to a quarter of the price at rest, "
-            "which shortens the warm-up. The demand is the target at a lane basefee of "
+            "Pareto distribution whose shape is the elasticity. The lane's floor is raised to a quarter of the price "
+            "at rest, which shortens the warm-up. The demand is the target at a lane basefee of "
             f"{REST_PRICE:,} above a cycle basefee of {params_of(WRITTEN).fees.min_basefee:,}. A lag of 1 is what the "
             "same-block prohibition (§4) imposes on owners who decide when they schedule; 0 is demand that answers by "
             "its caps at the fire. `lane.elasticity`, the lane over its target, is an integer of at least 1; the "

@@ -13,10 +13,11 @@ from trailboss.simulator.agents.base import Agent, AgentRow, Draws
 from trailboss.simulator.agents.offers import BestResponse
 from trailboss.simulator.agents.quantities import Pareto
 from trailboss.simulator.alone import Alone
+from trailboss.simulator.metrics.statistics import Interval
 from trailboss.simulator.orders import Fire, Order, PlannedTimer, Schedule, View
 from trailboss.simulator.scenario import Scenario
 from trailboss.simulator.study import base
-from trailboss.simulator.study.base import Interval, Point, Results
+from trailboss.simulator.study.base import Point, Results
 from trailboss.simulator.study.text import interval_text, markdown_table
 from trailboss.simulator.study.verdicts import difference_text, points_with, shown, sign
 
@@ -84,6 +85,7 @@ class ProbeRow(AgentRow, frozen=True, kw_only=True, tag="probe"):
 
     def agent(self, name: str, actors: range, draws: Draws) -> Agent:
         """Return the agent."""
+        del draws
         return Probe(self, name, actors)
 
 
@@ -259,8 +261,8 @@ def page(results: Results) -> str:
             "(§7.1: its headroom is to absorb five blocks). `lane.caps_at_fire = 1` leaves the default open until the "
             "fire. Demand that pays more takes the place of the former in one block; the basefee follows by at most an "
             f"eighth a block, and stays up. {PROBES} probes of each cap and distance are due within {PROBES * SPACING} "
-            f"blocks from the rise on, and each expires {PATIENCE} blocks after its height; the rise comes as many blocks "
-            "after the warm-up as the farthest is ahead. The lane holds "
+            f"blocks from the rise on, and each expires {PATIENCE} blocks after its height; the rise comes as many "
+            "blocks after the warm-up as the farthest is ahead. The lane holds "
             f"{LANE_CYCLES // CYCLES} fires, the lane basefee is {FIRST_PRICE:,} before the rise and its floor half of "
             "that.",
             "\n".join(lines),
@@ -275,8 +277,8 @@ def page(results: Results) -> str:
                 if is_better
                 else ": no difference that favours the other can be shown."
             ),
-            "**All numbers.** Expired and late are shares of the probes; the bill is that of those that fire, over what the "
-            "same fire would have cost at the prices of the block that scheduled it.",
+            "**All numbers.** Expired and late are shares of the probes; the bill is that of those that fire, over "
+            "what the same fire would have cost at the prices of the block that scheduled it.",
             markdown_table(*table(results)),
         )
     )

@@ -148,7 +148,9 @@ def figures(results: Results) -> Mapping[str, Any]:
             chosen = points_with(results.points, load=load, elasticity=elasticity)
             for axes, measure in zip(panels[:, at], ("use", "timer_burn"), strict=True):
                 label = f"elasticity {elasticity:g}"
-                draw_bars(axes, results, chosen, measure, lambda point: int(point.facts["multiplier"]) / UNIT, label=label)
+                draw_bars(
+                    axes, results, chosen, measure, lambda point: int(point.facts["multiplier"]) / UNIT, label=label
+                )
         panels[0, at].set_title(f"load {load:g} at {REFERENCE:,} a cycle")
         panels[1, at].set_xlabel("fee multiplier of timers")
     panels[0, 0].set_ylabel("use of the lane")

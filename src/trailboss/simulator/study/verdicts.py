@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 from typing import Any
 
-from trailboss.simulator.study.base import Interval, Point, Results
+from trailboss.simulator.metrics.statistics import Interval
+from trailboss.simulator.study.base import Point, Results
 from trailboss.simulator.study.text import interval_text
 
 UNSHOWN = "no difference can be shown"

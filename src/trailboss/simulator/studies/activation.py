@@ -207,7 +207,7 @@ def figures(results: Results) -> Mapping[str, Any]:
         labels, [each.mean for each in found], xerr=[each.half_width for each in found], capsize=3, color="tab:gray"
     )
     panels[0].set(xlabel="share of the backlog")
-    panels[1].set(xlabel="base units a cycle that fresh timers pay", yticklabels=[], xlim=(0, None))
+    panels[1].set(xlabel="base units a cycle that fresh timers pay", yticklabels=[], xscale="log")
     for axes in panels:
         axes.invert_yaxis()
     panels[0].legend(fontsize="small", loc="lower left")

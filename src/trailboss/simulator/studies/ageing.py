@@ -169,7 +169,8 @@ def load_line(results: Results, load: str, age: int) -> str:
         f"blocks, the share: {difference_text(found['low_expired_share'])}; p99 of their lateness, in blocks: "
         f"{_late_text(found['low_late_p99'], words)}; the longest time that an owner waits without a fire: "
         f"{starved[1]} blocks, without ageing {starved[0]}. High tips, share that expires: "
-        f"{difference_text(found['high_expired_share'])}; p99: {_late_text(found['high_late_p99'], words)}."
+        f"{difference_text(found['high_expired_share'])}; p99: {_late_text(found['high_late_p99'], words)}; mean: "
+        f"{difference_text(results.difference(aged, plain, 'high_late_mean'), *words)}."
     )
 
 
@@ -207,7 +208,8 @@ def page(results: Results) -> str:
             "order among equals without ageing.",
             f"**Recommendation.** Set `lane.weight_age_blocks = {value}`"
             + (
-                ": no faster ageing improves on it, and it delays nobody who tips."
+                ": no faster one that was run improves on it, and under no load do more timers that tip expire, or is "
+                "the p99 of their lateness greater."
                 if value
                 else " (no ageing): none that was run is better for low tips and worse for no tips."
             ),

@@ -20,7 +20,7 @@ from trailboss.simulator.study import base
 from trailboss.simulator.study.base import Point, Results
 from trailboss.simulator.study.basefee_map import REST, BasefeeMap, linear_threshold, rule_of, stable_below
 from trailboss.simulator.study.text import interval_text, markdown_table
-from trailboss.simulator.study.verdicts import draw_bars, points_with, rows_of, sign
+from trailboss.simulator.study.verdicts import difference_text, draw_bars, points_with, rows_of, sign
 
 TITLE: Final = "For which elasticity of demand, and at which step, does the lane basefee settle under each rule?"
 RULES: Final[Mapping[str, Mapping[str, int]]] = {
@@ -34,6 +34,7 @@ RULES: Final[Mapping[str, Mapping[str, int]]] = {
 }
 """The rules that are compared, as the parameters in which each differs from the text."""
 WRITTEN: Final = "as written"
+FINE: Final = "as written, 1/32"
 LAGS: Final = (0, 1, 10)  # blocks between the price that owners see and the block of the fire
 CYCLES: Final = 100_000  # of a fire
 REST_PRICE: Final = 100_000  # base units: the lane basefee at which the demand of the lane is its target
@@ -232,6 +233,20 @@ def fastest_stable(results: Results) -> str:
     return max(quick, key=lambda rule: round(stable_below(rule_of(params_of(rule).lane), most, 1), 1))
 
 
+def _against(results: Results, rule: str) -> str:
+    """Return how the exponential rule's mean use differs from another's, at each elasticity."""
+    names = "exponential", rule
+    return "; ".join(
+        f"{difference_text(results.difference(*(f'{each}, elasticity {at:g}' for each in names), 'use_mean'))} at {at:g}"
+        for at in results.settings.elasticities
+    )
+
+
+def _settling_text(results: Results, rule: str) -> str:
+    at = f"{rule}, elasticity {results.settings.elasticities[0]:g}"
+    return interval_text(results.interval(at, "map0_settling"))
+
+
 def page(results: Results) -> str:
     """Return thresholds, what the lane does, and the rule to set."""
     settings = results.settings
@@ -274,9 +289,13 @@ def page(results: Results) -> str:
             f"{1 / lane.elasticity:g}, at "
             + (f"elasticities {', '.join(nearer)}. " if nearer else "none of them. ")
             + f"At {last} the mean use is {interval_text(results.interval(f'{WRITTEN}, {last}', 'use_mean'))} as "
-            f"written and {interval_text(results.interval(f'{best}, {last}', 'use_mean'))} under {best}. Where the "
-            "clip holds the written rule, its basefee does not run away: it cycles within a band of some steps. A "
-            "smaller clip (1/32) narrows that band and takes four times as long to follow demand.",
+            f"written and {interval_text(results.interval(f'{best}, {last}', 'use_mean'))} under {best}. Against that, "
+            f"the exponential rule has in use of the lane: {_against(results, best)}. The clip holds the written rule: "
+            f"at {last} the map's greatest basefee is "
+            f"{interval_text(results.interval(f'{WRITTEN}, {last}', 'map1_amplitude'))} times its least at lag 1. A clip "
+            f"of 1/32 makes that {interval_text(results.interval(f'{FINE}, {last}', 'map1_amplitude'))}, and follows "
+            f"demand from a tenth of the price in {_settling_text(results, FINE)} blocks, not in "
+            f"{_settling_text(results, WRITTEN)}.",
             "**What would change the answer.** Owners who decide many blocks ahead: at lag 10 the threshold is a "
             "tenth, and only a smaller step, which is slower, is stable. A rule counts as too slow here if it takes "
             f"more than {SLOWER:g} times as long as the written one to settle from a tenth of the price.",

@@ -194,7 +194,7 @@ def page(results: Results) -> str:
             "it rises by what the multiplier takes off, so that the sum which owners answer to changes little.",
             "**What would change the answer.** A lane whose basefee rests at its floor while the demand of timers is "
             "measured to be elastic (above 1): there a lower multiplier pays for itself. "
-            f"It would then be {lowest} of {UNIT:,}.",
+            f"It would then be {lowest:,} of {UNIT:,}.",
             f"**Recommendation.** Set the timer entry of `system:lane_fee_multipliers` to {value:,} "
             f"({value / UNIT:g})" + (", and review it if the lane stays under-used." if value == plain else "."),
             "**All numbers.**",

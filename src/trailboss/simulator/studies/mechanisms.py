@@ -299,19 +299,21 @@ def page(results: Results) -> str:
             "nothing, who answer to the least tip that fired; usual ones, who learn what to tip; and patient ones with "
             f"the default. Fires ask for {settings.load:g} of the budget, {LANE_CYCLES:,} cycles a block under every "
             "mechanism (`timers.lane_cycles_per_block`, `auction.budget_cycles`). The arrivals, worths and sizes of "
-            "one seed are the same under all, and so is the bound of welfare: what one who knows all demand could get, timers "
-            "that are refused for their caps included. The auction asks an agent for each bid at the expense of the gas "
-            "limit, so its owners state that much more; fires that use the most that they may, as some do under "
-            "heavy gas, have no room for it and revert.",
+            "one seed are the same under all, and so is the bound of welfare: what one who knows all demand could get, "
+            "refused timers included. The auction asks an agent for each bid at the expense of the gas limit, so its "
+            "owners state that much more; fires that use the most that they may, as some do under heavy gas, have no "
+            "room for it and revert. Its timers never expire.",
             "\n".join(lines),
             markdown_table(*table(results)),
-            "Jain's index is over what owners get of what they ask for. "
-            "The lane aims at half of its budget: above that its basefee rises until owners stay away, so "
-            "under a load above a half it fires less and waits less than the others by construction.",
+            "Jain's index is over what owners get of the timers that are accepted. The lane aims at half of its budget "
+            f"(`lane.elasticity = 2`): above that its basefee rises until owners stay away. Under the load {loads[0]} it "
+            f"refuses {interval_text(results.interval(f'{loads[0]}, {second}', 'refused'))} of the timers, and a fire "
+            f"costs {interval_text(results.interval(f'{loads[0]}, {second}', 'paid'))} × 10⁶ base units, under {first} "
+            f"{interval_text(results.interval(f'{loads[0]}, {first}', 'paid'))}.",
             "**What would change the answer.** A load far above the budget, where order is all; owners whose fires "
             "are worth the same, where it is nothing; `lane.elasticity` nearer to 1, which lets the lane be full.",
-            f"**Recommendation.** Run `mechanism = {best!r}`, than which none has shown more welfare under {wins[best]} "
-            f"of {len(loads)} loads{also}. Against FIFO the lane has more welfare under {won}, less under {lost}, and "
+            f"**Recommendation.** Run `mechanism = {best!r}`, than which none has shown more welfare under "
+            f"{wins[best]} of {len(loads)} loads{also}. Against FIFO the lane has more welfare under {won}, less under {lost}, and "
             f"no difference can be shown under {len(loads) - won - lost}: "
             + (
                 "a vote on `lane.activation_height` gains by it."

@@ -235,11 +235,12 @@ def fastest_stable(results: Results) -> str:
 
 def _against(results: Results, rule: str) -> str:
     """Return how the exponential rule's mean use differs from another's, at each elasticity."""
-    names = "exponential", rule
-    return "; ".join(
-        f"{difference_text(results.difference(*(f'{each}, elasticity {at:g}' for each in names), 'use_mean'))} at {at:g}"
-        for at in results.settings.elasticities
-    )
+    texts = list[str]()
+    for at in results.settings.elasticities:
+        ends = f"elasticity {at:g}"
+        found = results.difference(f"exponential, {ends}", f"{rule}, {ends}", "use_mean")
+        texts.append(f"{difference_text(found)} at {at:g}")
+    return "; ".join(texts)
 
 
 def _settling_text(results: Results, rule: str) -> str:
@@ -292,8 +293,8 @@ def page(results: Results) -> str:
             f"written and {interval_text(results.interval(f'{best}, {last}', 'use_mean'))} under {best}. Against that, "
             f"the exponential rule has in use of the lane: {_against(results, best)}. The clip holds the written rule: "
             f"at {last} the map's greatest basefee is "
-            f"{interval_text(results.interval(f'{WRITTEN}, {last}', 'map1_amplitude'))} times its least at lag 1. A clip "
-            f"of 1/32 makes that {interval_text(results.interval(f'{FINE}, {last}', 'map1_amplitude'))}, and follows "
+            f"{interval_text(results.interval(f'{WRITTEN}, {last}', 'map1_amplitude'))} times its least at lag 1. A "
+            f"clip of 1/32 makes that {interval_text(results.interval(f'{FINE}, {last}', 'map1_amplitude'))}, and follows "
             f"demand from a tenth of the price in {_settling_text(results, FINE)} blocks, not in "
             f"{_settling_text(results, WRITTEN)}.",
             "**What would change the answer.** Owners who decide many blocks ahead: at lag 10 the threshold is a "

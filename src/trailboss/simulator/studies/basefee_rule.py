@@ -294,8 +294,8 @@ def page(results: Results) -> str:
             f"the exponential rule has in use of the lane: {_against(results, best)}. The clip holds the written rule: "
             f"at {last} the map's greatest basefee is "
             f"{interval_text(results.interval(f'{WRITTEN}, {last}', 'map1_amplitude'))} times its least at lag 1. A "
-            f"clip of 1/32 makes that {interval_text(results.interval(f'{FINE}, {last}', 'map1_amplitude'))}, and follows "
-            f"demand from a tenth of the price in {_settling_text(results, FINE)} blocks, not in "
+            f"clip of 1/32 makes that {interval_text(results.interval(f'{FINE}, {last}', 'map1_amplitude'))}, and "
+            f"follows demand from a tenth of the price in {_settling_text(results, FINE)} blocks, not in "
             f"{_settling_text(results, WRITTEN)}.",
             "**What would change the answer.** Owners who decide many blocks ahead: at lag 10 the threshold is a "
             "tenth, and only a smaller step, which is slower, is stable. A rule counts as too slow here if it takes "

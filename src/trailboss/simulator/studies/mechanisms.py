@@ -307,8 +307,8 @@ def page(results: Results) -> str:
             markdown_table(*table(results)),
             "Jain's index is over what owners get of the timers that are accepted. The lane aims at half of its budget "
             f"(`lane.elasticity = 2`): above that its basefee rises until owners stay away. Under the load {loads[0]} "
-            f"it refuses {interval_text(results.interval(f'{loads[0]}, {second}', 'refused'))} of the timers, and a fire "
-            f"costs {interval_text(results.interval(f'{loads[0]}, {second}', 'paid'))} × 10⁶ base units, under {first} "
+            f"it refuses {interval_text(results.interval(f'{loads[0]}, {second}', 'refused'))} of the timers, and a "
+            f"fire costs {interval_text(results.interval(f'{loads[0]}, {second}', 'paid'))} × 10⁶ base units, under {first} "
             f"{interval_text(results.interval(f'{loads[0]}, {first}', 'paid'))}.",
             "**What would change the answer.** A load far above the budget, where order is all; owners whose fires "
             "are worth the same, where it is nothing; `lane.elasticity` nearer to 1, which lets the lane be full.",

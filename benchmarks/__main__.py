@@ -25,6 +25,7 @@ from benchmarks import (
     phases,
     queue,
     scale,
+    simulator,
     startup,
     state_sync,
     storms,
@@ -58,6 +59,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "codec": codec.run,
     "frames": frames.run,
     "phases": phases.run,
+    "simulator": simulator.run,
 }
 """Each takes the number of rounds and whether to measure the sizes that take minutes to build."""
 

@@ -2,11 +2,8 @@
 
 from xml.etree import ElementTree
 
-import pytest
-
-from tools.pictures import FOLDER, PLOT, ROOT, TITLES, WIDTH, measured, pictures
+from tools.pictures import FOLDER, PLOT, ROOT, TITLES, WIDTH, PictureRun, measured, pictures
 from trailboss.mechanisms.registry import MECHANISMS
-from trailboss.simulator.measures import Outcome
 
 PAGE = ROOT / "docs/mechanisms.md"
 
@@ -19,18 +16,16 @@ def test_every_mechanism_has_a_picture_on_the_page() -> None:
     assert all(f"](pictures/{name}.svg)" in page for name in MECHANISMS)
 
 
-@pytest.mark.slow
 def test_pictures_equal_those_of_a_fresh_run() -> None:
     """``python -m tools.reference`` would change nothing."""
     for path, drawn in pictures().items():
         assert (ROOT / path).read_text(encoding="utf-8") == drawn
 
 
-@pytest.mark.slow
 def test_pictures_are_well_formed_and_hold_what_they_draw() -> None:
     """Nothing is drawn outside; one block has a width of its own."""
-    workload, _ = measured()
-    assert PLOT % workload.blocks == 0
+    scenario, _ = measured()
+    assert PLOT % scenario.blocks == 0
     for drawn in pictures().values():
         root = ElementTree.fromstring(drawn)
         assert root.attrib["width"] == str(WIDTH)
@@ -40,19 +35,17 @@ def test_pictures_are_well_formed_and_hold_what_they_draw() -> None:
             assert 0 < int(text.attrib["y"]) < height
 
 
-def outcomes(group: str) -> dict[str, Outcome]:
-    """Return what each mechanism made of a group of the congested workload."""
-    workload, results = measured()
-    index = [each.name for each in workload.actors].index(group)
-    return {result.mechanism: result.groups[index].outcome for result in results}
+def number_of(name: str) -> int:
+    """Return the number of an agent of the scenario."""
+    scenario, _ = measured()
+    return [row.name for row in scenario.agents].index(name)
 
 
-def latest(group: str) -> dict[str, int]:
-    """Return by how many blocks the latest fire of a group was late, under each mechanism."""
-    return {name: outcome.late_max or 0 for name, outcome in outcomes(group).items()}
+def latest(name: str) -> dict[str, int]:
+    """Return by how many blocks the latest fire of an agent was late, under each mechanism."""
+    return {run.mechanism: run.late(number_of(name))[-1] for run in measured()[1]}
 
 
-@pytest.mark.slow
 def test_run_shows_what_the_page_says() -> None:
     """The words beside the pictures."""
     rich, wave, poor, patient = (latest(group) for group in ("rich", "wave", "poor", "patient"))
@@ -66,10 +59,18 @@ def test_run_shows_what_the_page_says() -> None:
     assert wave["globalbox"] < poor["globalbox"] < patient["globalbox"]
     assert patient["globalbox"] - wave["globalbox"] <= 20
     # The poor's timers end for lack of money, but in the auction they wait for it.
-    assert {name: outcome.unfunded > 0 for name, outcome in outcomes("poor").items()} == {
-        "fifo": True,
-        "lane": True,
-        "auction": False,
-        "globalbox": True,
+    runs: dict[str, PictureRun] = {run.mechanism: run for run in measured()[1]}
+    number = number_of("poor")
+    ended = {name: run.unfunded[number] > 0 for name, run in runs.items()}
+    assert ended == {"fifo": True, "lane": True, "auction": False, "globalbox": True}
+    assert {name: run.waiting[number] > 0 for name, run in runs.items()} == {
+        name: not ends for name, ends in ended.items()
     }
-    assert outcomes("poor")["auction"].overdue > 0
+
+
+def test_budget_is_one_and_fifo_leaves_some_of_it() -> None:
+    """FIFO reserves gas limits; the others fill a block by use."""
+    runs = {run.mechanism: run for run in measured()[1]}
+    assert {run.budget for run in runs.values()} == {1_000_000}
+    fullest = {name: max(block.cycles for block in run.blocks) for name, run in runs.items()}
+    assert fullest["fifo"] < fullest["lane"] <= 1_000_000

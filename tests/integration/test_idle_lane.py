@@ -141,9 +141,9 @@ def cancelled_before_joining() -> LocalChain:
     return chain
 
 
-def kept_medians() -> LocalChain:
-    """Votes on the tip stay for nine blocks, and the median of fires moves long after the last fire."""
-    params = {"lane.tip_median_blocks": 9, "lane.fires_median_blocks": 2, "lane.fairness_window_blocks": 7}
+def smoothed_median() -> LocalChain:
+    """The median of fires moves long after the last fire."""
+    params = {"lane.fires_median_blocks": 2, "lane.fairness_window_blocks": 7}
     chain = LocalChain(mechanism="lane", params=params | {"lane.basefee_min": 10_000})
     arm(deploy(chain), *["3,50"] * 4, "3,70", "9", "20", "20")
     return chain
@@ -157,7 +157,7 @@ SCENES = (
     lane_by_vote,
     short_window,
     crowded_lane,
-    kept_medians,
+    smoothed_median,
 )
 
 

@@ -62,7 +62,6 @@ class Model(AskingBlocks, JoiningBlocks):
         super().__init__(*args)
         self.lane: Lane | None = None
         self.window: dict[int, dict[bytes, int]] = {}
-        self.votes: dict[int, list[int]] = {}
         self.smoothed = 0
         self.purses: dict[bytes, int] = {}
 
@@ -70,7 +69,6 @@ class Model(AskingBlocks, JoiningBlocks):
         """Return a model that goes on from here without touching this one."""
         twin = super().copy()
         twin.window = {height: dict(fires) for height, fires in self.window.items()}
-        twin.votes = dict(self.votes)
         return twin
 
     # What a block finds
@@ -227,12 +225,6 @@ class Model(AskingBlocks, JoiningBlocks):
             start += 1
         return max(0, self.height - start) * WHOLE // blocks
 
-    def _vote(self, tips: list[int]) -> list[int]:
-        """Return all tips that have a vote, after a block with these."""
-        self.votes[self.height] = tips
-        first = self.height - self.rules["lane"]["tip_median_blocks"] + 1
-        return [tip for height, own in self.votes.items() if height >= first for tip in own]
-
     # The walk
 
     def _smallest(self) -> int:
@@ -307,7 +299,7 @@ class Model(AskingBlocks, JoiningBlocks):
         used = sum(receipt.cycles_used for receipt in receipts)
         burned = used * self._lane_price()
         self.shown |= {"previous_tip": self.lane.previous_tip, "lane_burned": burned}
-        self.lane = Lane(self._next_basefee(used), self._median_tip(self._vote(tips)), self.lane.burned + burned)
+        self.lane = Lane(self._next_basefee(used), self._median_tip(tips), self.lane.burned + burned)
 
     def _show(self, offered: dict[bytes, int]) -> None:
         """Say how many of those that still wait do so for what. Decision: D-53."""

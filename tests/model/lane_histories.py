@@ -41,7 +41,6 @@ def _rules(dice: Dice) -> dict[str, int]:
     return {
         "lane.basefee_rule": dice.pick((0, 1, 2)),
         "lane.caps_at_fire": dice.pick((0, 1)),
-        "lane.tip_median_blocks": dice.pick((1, 2, 5)),
         "lane.weight_per_deployer": dice.pick((0, 1)),
         "lane.fires_median_blocks": dice.pick((1, 2, 3)),
         "lane.weight_age_blocks": dice.pick((0, 1, 3, 40)),

@@ -58,7 +58,6 @@ BENT_NUMBERS = (
     ("weight_max", -1),
     ("basefee_rule", 1),
     ("caps_at_fire", 1),
-    ("tip_median_blocks", 1),
     ("weight_per_deployer", 1),
     ("fires_median_blocks", 1),
     ("weight_age_blocks", 1),

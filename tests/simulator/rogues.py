@@ -24,12 +24,12 @@ FRAME = 10_000  # cycles of a frame
 RULES = {
     "basefee_rule": (0, 1, 2),
     "caps_at_fire": (0, 1),
-    "tip_median_blocks": (1, 2, 7),
     "weight_per_deployer": (0, 1),
     "fires_median_blocks": (1, 2, 5),
     "weight_age_blocks": (0, 1, 6, 40),
 }
 """Rules of the lane that the text leaves to simulation, with values that a short run can show."""
+CROWDED = 0.5  # share of the lane's grounds in which many actors compete
 
 
 class Rogue(Agent):
@@ -109,8 +109,10 @@ def rogue_ground(mechanism: str, seed: int) -> Ground:
     """Return a ground of rogues; the same every time. Under ``activation`` the lane succeeds FIFO at some height."""
     draw = Random(f"ground {mechanism} {seed}")
     agents, first = [], 1
+    # In the lane many actors with money compete: their fires, and the median of those, decide who comes first.
+    is_crowded = mechanism == "lane" and draw.random() < CROWDED
     for number in range(draw.randint(1, 3)):
-        actors = range(first, first + draw.randint(1, 3))
+        actors = range(first, first + (8 if is_crowded else draw.randint(1, 3)))
         first = actors.stop
         asked = mechanism == "auction" or (mechanism in {"lane", ACTIVATION} and draw.random() < 0.3)
         agents.append(Rogue(f"rogue {number}", actors, seed, asked=asked, is_global=mechanism == "globalbox"))
@@ -121,12 +123,13 @@ def rogue_ground(mechanism: str, seed: int) -> Ground:
         "timers.max_cells_per_fire": 1_000,
         "timers.lane_cells_per_block": draw.choice((0, 1_500, 4_000)),
         "timers.max_ttl_blocks": draw.choice((20, 200)),
-        "lane.fairness_window_blocks": draw.choice((3, 10)),
+        "lane.fairness_window_blocks": draw.choice((3, 10, 30)),
         "auction.budget_cycles": draw.choice((150_000, 300_000)),
     }
     for joined in ("lane", "auction", "globalbox"):
         overrides[f"{joined}.joined_max"] = draw.choice((1, 2, 100))
-    funds = [draw.choice((0, 10**6, 10**9, 10**14)) for _ in range(first - 1)]
+    amounts = (10**14,) if is_crowded else (0, 10**6, 10**9, 10**14)
+    funds = [draw.choice(amounts) for _ in range(first - 1)]
     # Prices at which the caps and tips of rogues decide who comes first.
     overrides["lane.basefee_min"] = draw.choice((1, 1, 1_000))
     overrides["lane.basefee_max"] = draw.choice((2, 10**6)) if overrides["lane.basefee_min"] == 1 else 10**6

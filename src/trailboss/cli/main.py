@@ -80,7 +80,11 @@ PANELS: Final = {
         ),
     ),
     "Study": (
-        ("compare", "study:compare_mechanisms", "Run one workload through every mechanism and compare the results."),
+        (
+            "compare",
+            "compare:compare_mechanisms",
+            "Run one scenario under every mechanism and compare the results, with their intervals.",
+        ),
         ("study", "studies:study", "List, run and report studies: simulations that answer a question."),
     ),
 }

@@ -119,11 +119,10 @@ def _show(run: Invocation, results: StoredResults, written: Sequence[Path]) -> N
     cells: list[tuple[Cell, ...]] = [tuple(row) for row in rows]
     print_section(f"{provenance.study} ({provenance.mode})", _heads(head), cells)
     typer.echo()
-    counts = {point.name: results.count(point.name) for point in results.points}
-    same, *others = set(counts.values())
+    least, *_, most = sorted([results.count(point.name) for point in results.points] * 2)
     facts: dict[str, Cell] = {
         "±": "half of a 95 % confidence interval",
-        "replications": ", ".join(f"{count} of {name}" for name, count in counts.items()) if others else f"{same} each",
+        "replications": f"{least} of each point" if least == most else f"{least} to {most} of a point",
         "sources": provenance.source_digest,
         "settings": provenance.settings_digest,
     }

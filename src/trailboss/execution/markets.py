@@ -10,8 +10,8 @@ from typing import Final
 from trailboss.execution.auction.market import cancel_late, mark_late, open_auction, set_timeout
 from trailboss.execution.auction.standings import check_auction
 from trailboss.execution.globalbox import market, records, timers
-from trailboss.execution.lane.fairness import check_fairness, first_to_leave
-from trailboss.execution.lane.market import check_request, lane_rests, offer, offer_without_lane, open_lane
+from trailboss.execution.lane.fairness import check_fairness, first_to_leave, median_rests
+from trailboss.execution.lane.market import check_request, offer, offer_without_lane, open_lane
 from trailboss.execution.session import MarketHooks, open_nothing
 from trailboss.execution.timers import take_timer
 from trailboss.mechanisms.base import Verdict
@@ -30,7 +30,7 @@ MARKETS: Final[Mapping[MarketKind, MarketHooks]] = MappingProxyType(
             check_request=check_request,
             offer=offer,
             take=take_timer,
-            rests=lane_rests,
+            rests=median_rests,
             next_event=first_to_leave,
             check=check_fairness,
         ),

@@ -22,7 +22,6 @@ from trailboss.state.keys import config_key
 
 LANE_KEY: Final = config_key(b"system:lane")
 FAIRNESS_KEY: Final = config_key(b"system:lane:fairness")
-TIP_VOTES_KEY: Final = config_key(b"system:lane:tips")
 SMOOTHED_KEY: Final = config_key(b"system:lane:smoothed")
 AUCTION_KEY: Final = config_key(b"system:auction")
 GLOBALBOX_KEY: Final = config_key(b"system:globalbox")

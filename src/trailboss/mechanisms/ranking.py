@@ -35,6 +35,11 @@ class BidGroup(msgspec.Struct, Generic[Member], eq=False, gc=False, kw_only=True
     members: list[Member] = []  # what identifies those that are ranked, in rank
     ends: int = 0  # last height at which any may fire, negated; 0 where that does not matter
     bounds: Bounds = ()  # up to date while it is in a tree
+    place: Place = ()  # headroom, and what sets groups with the same apart: searches ask for it all the time
+
+    def __post_init__(self) -> None:
+        max_fee, max_priority = self.caps
+        self.place = max_fee - max_priority, self.actor, self.payer, self.fees
 
     @property
     def is_stated(self) -> bool:
@@ -46,12 +51,6 @@ class BidGroup(msgspec.Struct, Generic[Member], eq=False, gc=False, kw_only=True
         """The caps of basefee and tip together and of the tip; 0 while there is no bid of their own."""
         max_fee, max_priority = stated_fees(self.fees) if self.is_stated else (0, 0)
         return Price(max_fee), Price(max_priority)
-
-    @property
-    def place(self) -> Place:
-        """Headroom, and what sets groups with the same apart. It is worked out, as each group takes memory."""
-        max_fee, max_priority = self.caps
-        return max_fee - max_priority, self.actor, self.payer, self.fees
 
     @property
     def precedence(self) -> int:

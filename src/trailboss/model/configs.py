@@ -138,13 +138,6 @@ class BlockFires(msgspec.Struct, frozen=True, array_like=True):
     fires: tuple[tuple[bytes, int], ...]
 
 
-class TipVotes(msgspec.Struct, frozen=True, array_like=True):
-    """The votes of the last blocks on the median tip, where more than one block has any. Decision: D-106."""
-
-    # Height of each block with votes, ascending, and how many of its fires had which tip per cycle: (tip, fires).
-    blocks: tuple[tuple[int, tuple[tuple[bytes, int], ...]], ...]
-
-
 class SmoothedMedian(msgspec.Struct, frozen=True, array_like=True):
     """The network median of fires over many blocks, in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-106."""
 

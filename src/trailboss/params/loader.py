@@ -24,7 +24,7 @@ _ONE: Final = 1_000_000_000
 HIGHEST: Final[Mapping[str, int]] = MappingProxyType({
     "calendar.ring_size": 2**20, "timers.schedule_needs_entitlement": 1, "lane.clamps_gas_limit": 1,
     "lane.weight_max": 2**32, "lane.elasticity": 2**16, "lane.basefee_rule": 2, "lane.caps_at_fire": 1,
-    "lane.tip_median_blocks": 64, "lane.weight_per_deployer": 1, "lane.fires_median_blocks": 2**16,
+    "lane.weight_per_deployer": 1, "lane.fires_median_blocks": 2**16,
     "auction.decay": _ONE, "auction.weight_max": _ONE,
     "auction.delay_action": 2, "globalbox.age_weight": 2**63, "globalbox.bid_weight": 2**32,
     "globalbox.bid_min": 2**32 - 1, "globalbox.bid_max": 2**32 - 1, "globalbox.watch_keys_max": 64,

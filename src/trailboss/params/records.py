@@ -32,8 +32,6 @@ class LaneParams(Struct, frozen=True, kw_only=True):
     gba_cycles_per_block: Cycles  # Cycles of all questions of one block. Decision: D-17
     # 1 leaves the default fees of a timer open until it fires, 0 freezes them when it is scheduled. Decision: D-106.
     caps_at_fire: int
-    # Blocks whose fires have a vote on the median tip; 1 is the block before. Spec: CIP-1v3 §7.1. Decision: D-106.
-    tip_median_blocks: int
     fairness_window_blocks: int  # Blocks whose fires count into W(actor). Spec: CIP-1v3 §8
     # Blocks that leave the window in one block at most, so that shortening it is no stall. Decision: D-52.
     window_blocks_left_max: int

@@ -1,1 +1,1 @@
-"""Workloads run through every mechanism, and their measures."""
+"""Simulations of the mechanisms: scenarios, their agents, measures and studies."""

@@ -44,13 +44,20 @@ def _plain(_: Ground, order: Schedule) -> tuple[str, TimerRequest]:
 def _lane(ground: Ground, order: Schedule) -> tuple[str, TimerRequest]:
     form, request = _plain(ground, order)
     if order.cap is None and order.tip is None and ground.agents[ground.agent_of[order.actor]].asked:
-        return form, replace(request, gas_bidding_agent=ground.addresses[order.actor])
+        limit = _with_question(ground, order)
+        return form, replace(request, gas_limit=limit, gas_bidding_agent=ground.addresses[order.actor])
     return form, replace(request, max_fee_per_cycle=order.cap, max_priority_fee_per_cycle=order.tip)
 
 
 def _auction(ground: Ground, order: Schedule) -> tuple[str, AuctionRequest]:
-    request = AuctionRequest(order.height, b"", ground.addresses[order.actor], order.gas_limit)
+    request = AuctionRequest(order.height, b"", ground.addresses[order.actor], _with_question(ground, order))
     return calls.SET_TIMEOUT_AUCTION, request
+
+
+def _with_question(ground: Ground, order: Schedule) -> int:
+    """Return a gas limit with room for the question to the agent, which the fire pays, up to what a fire may use."""
+    most = max(order.gas_limit, ground.params.timers.max_cycles_per_fire)
+    return min(order.gas_limit + ground.params.costs.frame_base, most)
 
 
 def _globalbox(ground: Ground, order: Schedule) -> tuple[str, GlobalboxRequest]:

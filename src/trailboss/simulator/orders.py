@@ -17,7 +17,7 @@ class Schedule(Struct, frozen=True, gc=False, kw_only=True):
 
     actor: int  # number of the actor that owns it
     height: int  # block height at which it is due
-    gas_limit: int  # cycles that its fire may use
+    gas_limit: int  # cycles that its fire may use, without those of asking its agent
     cycles: int  # cycles that its fire uses, without those of asking its agent
     cells: int = 0  # cells that its fire uses
     fails: bool = False  # whether its fire reverts

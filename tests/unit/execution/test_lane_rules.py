@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from trailboss.governance.markets import SMOOTHED_KEY, TIP_VOTES_KEY
+from trailboss.governance.markets import SMOOTHED_KEY
 from trailboss.mechanisms.fee_lane.weight import WHOLE, ages_from, gained_weight, smoothed
 from trailboss.primitives.octets import Address
 from trailboss.testing import ActorHandle, LocalChain
@@ -83,22 +83,7 @@ def test_fires_are_counted_in_the_account_of_the_deployer_until_they_leave() -> 
     assert counted == [(2, 0, 0), (2, 0, 0), (3, 0, 0), (1, 0, 0), (1, 0, 0), (0, 0, 0)]
 
 
-# Medians over many blocks
-
-
-def test_median_tip_is_that_of_the_votes_of_several_blocks_when_a_chain_says_so() -> None:
-    """Worked by hand over three blocks: 5 5 5, then 9, then none, then 1: a single fire moves nothing at once."""
-    chain = lane_chain(lane__tip_median_blocks=3)
-    actor = deploy(chain, 0)
-    due = chain.height + 5
-    arm(actor, (due, 5), (due, 5), (due, 5), (due + 1, 9), (due + 3, 1))
-    chain.advance_to(due - 1)
-    medians = []
-    for _ in range(7):
-        chain.chain.build()
-        medians.append(chain.chain.rules().market.previous_tip)
-    assert medians == [5, 5, 5, 1, 1, 1, 0]
-    assert chain.chain.store.read(TIP_VOTES_KEY) is None
+# The median of fires over many blocks
 
 
 def test_median_of_fires_moves_by_a_part_of_the_way_when_it_is_smoothed() -> None:

@@ -109,8 +109,9 @@ def whole_fires(median: int) -> int:
     return (median + WHOLE // 2) // WHOLE
 
 
-def median_rests(lane: LaneParams, read: Read) -> bool:
+def median_rests(rules: Rules, read: Read) -> bool:
     """Return whether a block without fires leaves the smoothed median as it is, if nothing leaves the window."""
+    lane = rules.params.lane
     return lane.fires_median_blocks == 1 or next_median(lane, read) == _smoothed_before(read)
 
 

@@ -13,16 +13,15 @@ import msgspec
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.agents import BidCollector, BidTerms
 from trailboss.execution.checks import invalid
-from trailboss.execution.lane.fairness import count_fires, counted_for, leave_window, median_rests, move_median
+from trailboss.execution.lane.fairness import count_fires, counted_for, leave_window, move_median
 from trailboss.execution.session import BlockSession, Offered, OpenMarket
 from trailboss.execution.timers import WITHDRAWN, load_timer
-from trailboss.governance.markets import LANE_KEY, TIP_VOTES_KEY, MarketTerms
-from trailboss.governance.parameters import Read
+from trailboss.governance.markets import LANE_KEY, MarketTerms
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms.base import Rest
 from trailboss.mechanisms.context import Bid, LaneMarket
 from trailboss.mechanisms.fee_lane.weight import lower_median
-from trailboss.model.configs import LaneState, TipVotes, amount_octets, amount_of, encode_record, stored
+from trailboss.model.configs import LaneState, amount_octets, amount_of, encode_record
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import LANE_ACTIVATED, EventRecord
 from trailboss.model.timers import ASK_AGENT, NO_FEES, Timer, TimerRequest, freeze_fees
@@ -85,36 +84,10 @@ def close_lane(session: BlockSession, _: Rest) -> None:
     before = rules.market.kept(LaneState)
     state = LaneState(
         basefee=amount_octets(rules.market.next_basefee(session.timer_cycles_used)),
-        previous_tip=amount_octets(_median_tip(session, Counter(fire.tip for fire in fires))),
+        previous_tip=amount_octets(lower_median(sorted(Counter(fire.tip for fire in fires).items()))),
         burned=amount_octets(amount_of(before.burned) + sum(fired.burned for fired in session.fired)),
     )
     session.overlay.write(LANE_KEY, encode_record(state))
-
-
-def _median_tip(session: BlockSession, votes: Counter[int]) -> int:
-    """Return the lower median of the block's votes, and of those of blocks before where they count. Decision: D-106."""
-    context, overlay = session.context, session.overlay
-    blocks = context.rules.params.lane.tip_median_blocks
-    if blocks > 1:
-        before = (stored(overlay.read, TIP_VOTES_KEY, TipVotes) or TipVotes(())).blocks
-        kept = [block for block in before if block[0] > context.height - blocks]
-        if votes:
-            own = tuple((amount_octets(tip), fires) for tip, fires in sorted(votes.items()))
-            kept.append((context.height, own))
-        if kept:
-            overlay.write(TIP_VOTES_KEY, encode_record(TipVotes(tuple(kept))))
-        elif before:
-            overlay.delete(TIP_VOTES_KEY)
-        votes = Counter()
-        for _, of_block in kept:
-            votes.update({amount_of(tip): fires for tip, fires in of_block})
-    return lower_median(sorted(votes.items()))
-
-
-def lane_rests(rules: Rules, read: Read) -> bool:
-    """Return whether a block without fires leaves votes and medians that are kept over many blocks as they are."""
-    lane = rules.params.lane
-    return (lane.tip_median_blocks == 1 or read(TIP_VOTES_KEY) is None) and median_rests(lane, read)
 
 
 def check_request(rules: Rules, request: TimerRequest) -> None:

@@ -58,6 +58,7 @@ class AuctionGroup(BidGroup[Due]):
     ceiling: int = AFFORDABLE  # the highest basefee that the bid covers
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         """Read the ceiling from the fees."""
         if self.is_stated:
             self.ceiling = self.caps[0]

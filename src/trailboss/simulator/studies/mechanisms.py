@@ -308,8 +308,8 @@ def page(results: Results) -> str:
             "Jain's index is over what owners get of the timers that are accepted. The lane aims at half of its budget "
             f"(`lane.elasticity = 2`): above that its basefee rises until owners stay away. Under the load {loads[0]} "
             f"it refuses {interval_text(results.interval(f'{loads[0]}, {second}', 'refused'))} of the timers, and a "
-            f"fire costs {interval_text(results.interval(f'{loads[0]}, {second}', 'paid'))} × 10⁶ base units, under {first} "
-            f"{interval_text(results.interval(f'{loads[0]}, {first}', 'paid'))}.",
+            f"fire costs {interval_text(results.interval(f'{loads[0]}, {second}', 'paid'))} × 10⁶ base units, "
+            f"under {first} {interval_text(results.interval(f'{loads[0]}, {first}', 'paid'))}.",
             "**What would change the answer.** A load far above the budget, where order is all; owners whose fires "
             "are worth the same, where it is nothing; `lane.elasticity` nearer to 1, which lets the lane be full.",
             f"**Recommendation.** Run `mechanism = {best!r}`, than which none has shown more welfare under "

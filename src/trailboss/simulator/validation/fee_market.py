@@ -145,8 +145,9 @@ class Population(Agent):
         """Return a timer of each, for the next block and no other."""
         due = view.height + 1
         for number in range(POPULATION):
+            # The question to the agent takes the rest.
             cycles = GAS - ASKING_GAS
-            yield Schedule(actor=1, height=due, gas_limit=GAS, cycles=cycles, expires_at=due, tag=number)
+            yield Schedule(actor=1, height=due, gas_limit=cycles, cycles=cycles, expires_at=due, tag=number)
 
     def bid(self, plan: PlannedTimer, view: View) -> tuple[int, int]:
         """Return the user's value as its cap, without a tip."""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from math import inf, sqrt
@@ -14,7 +13,7 @@ from msgspec import Struct
 
 from trailboss.simulator.agents.arrivals import Poisson
 from trailboss.simulator.alone import Alone
-from trailboss.simulator.measures import UNIT, jain_index
+from trailboss.simulator.metrics import statistics
 from trailboss.simulator.orders import Fire
 from trailboss.simulator.scenario import Scenario
 from trailboss.simulator.streams import stream
@@ -271,10 +270,10 @@ def jain() -> Law:
         for served in (1, 5, ACTORS)
     ]
     services = stream(1, "services").integers(0, ACTORS, (RANDOM_SERVICES, ACTORS)).tolist()
-    indices = [jain_index([(count, 1) for count in counts]) or 0 for counts in services]
+    indices = [statistics.jain(counts) for counts in services if any(counts)]
     readings += [
-        Reproduction(f"least of {RANDOM_SERVICES:,} random services", 1 / ACTORS, 1, min(indices) / UNIT),
-        Reproduction(f"greatest of {RANDOM_SERVICES:,} random services", 1 / ACTORS, 1, max(indices) / UNIT),
+        Reproduction(f"least of {RANDOM_SERVICES:,} random services", 1 / ACTORS, 1, min(indices)),
+        Reproduction(f"greatest of {RANDOM_SERVICES:,} random services", 1 / ACTORS, 1, max(indices)),
     ]
     return Law(
         name="Jain's index",
@@ -291,5 +290,4 @@ def index_of(mechanism: str, served: int) -> float:
     script = {1: [timer(mechanism, actor, 2, CHEAP) for actor in range(1, ACTORS + 1)]}
     _, block = run(mechanism, capacity(mechanism, served), Script(range(1, ACTORS + 1), script), 2)
     fires = Counter(fire.plan.order.actor for fire in block.fires)
-    index = jain_index([(fires[actor], 1) for actor in range(1, ACTORS + 1)])
-    return float(Fraction(index or 0, UNIT))
+    return statistics.jain([fires[actor] for actor in range(1, ACTORS + 1)])

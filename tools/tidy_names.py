@@ -7,7 +7,7 @@ from typing import Final
 
 SOURCE: Final = "src/trailboss/"
 GUEST: Final = ("demo_actors/", "stock_actors/")
-NOUNS_IN_ING: Final = frozenset({"opening", "ranking", "ring", "testing"})
+NOUNS_IN_ING: Final = frozenset({"ageing", "opening", "ranking", "ring", "testing"})
 """Module names that end like a participle and are nouns."""
 PUBLIC_PRIVATES: Final = frozenset({"_asdict", "_fields", "_make", "_replace", "_exit"})
 """Names of the standard library that begin with an underscore and are public: those of a NamedTuple, ``os._exit``."""

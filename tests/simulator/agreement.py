@@ -6,13 +6,13 @@ python -m tests.simulator.agreement --count 500 --seed 1
 import argparse
 from collections import Counter
 
-from tests.simulator.rogues import rogue_ground
+from tests.simulator.rogues import ACTIVATION, rogue_ground
 from trailboss.simulator.alone import Alone
 from trailboss.simulator.orders import BlockResult
 from trailboss.simulator.whole import Whole
 
 BLOCKS = 30
-MECHANISMS = ("fifo", "lane", "auction", "globalbox")
+MECHANISMS = ("fifo", "lane", ACTIVATION, "auction", "globalbox")
 
 
 def facts(block: BlockResult) -> dict[str, object]:

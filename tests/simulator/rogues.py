@@ -19,6 +19,7 @@ from trailboss.simulator.orders import (
     Work,
 )
 
+ACTIVATION = "activation"  # in place of a mechanism: the lane succeeds FIFO at some height
 FRAME = 10_000  # cycles of a frame
 RULES = {
     "basefee_rule": (0, 1, 2),
@@ -105,7 +106,7 @@ class Rogue(Agent):
 
 
 def rogue_ground(mechanism: str, seed: int) -> Ground:
-    """Return a ground of rogues; the same every time."""
+    """Return a ground of rogues; the same every time. Under ``activation`` the lane succeeds FIFO at some height."""
     draw = Random(f"ground {mechanism} {seed}")
     agents, first = [], 1
     # In the lane many actors with money compete: their fires, and the median of those, decide who comes first.
@@ -113,7 +114,7 @@ def rogue_ground(mechanism: str, seed: int) -> Ground:
     for number in range(draw.randint(1, 3)):
         actors = range(first, first + (8 if is_crowded else draw.randint(1, 3)))
         first = actors.stop
-        asked = mechanism == "auction" or (mechanism == "lane" and draw.random() < 0.3)
+        asked = mechanism == "auction" or (mechanism in {"lane", ACTIVATION} and draw.random() < 0.3)
         agents.append(Rogue(f"rogue {number}", actors, seed, asked=asked, is_global=mechanism == "globalbox"))
     overrides = {
         "timers.max_cycles_per_fire": 150_000,
@@ -133,4 +134,17 @@ def rogue_ground(mechanism: str, seed: int) -> Ground:
     overrides["lane.basefee_min"] = draw.choice((1, 1, 1_000))
     overrides["lane.basefee_max"] = draw.choice((2, 10**6)) if overrides["lane.basefee_min"] == 1 else 10**6
     overrides |= {f"lane.{name}": draw.choice(values) for name, values in RULES.items()}
-    return Ground(mechanism=mechanism, preset="minimal", overrides=overrides, funds=funds, agents=agents)
+    if mechanism == ACTIVATION:
+        overrides |= {
+            "lane.activation_height": draw.randint(2, 20),
+            "lane.max_cycles_per_fire": draw.choice((20_000, 60_000, 150_000)),
+            "lane.clamps_gas_limit": draw.choice((0, 1)),
+        }
+    return Ground(
+        mechanism="fifo" if mechanism == ACTIVATION else mechanism,
+        preset="minimal",
+        overrides=overrides,
+        funds=funds,
+        agents=agents,
+        timer_multiplier=draw.choice((None, 8_000, 12_345)),
+    )

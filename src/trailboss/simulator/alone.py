@@ -26,7 +26,7 @@ from trailboss.execution.timers import cancel_timer, schedule_timer
 from trailboss.fees import settle
 from trailboss.governance.rules import read_rules
 from trailboss.mechanisms.base import Charging, Decision, Phase
-from trailboss.mechanisms.registry import build_mechanism
+from trailboss.mechanisms.registry import Succession
 from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model import calls, effects
 from trailboss.model.actors import Account, decode_account
@@ -237,7 +237,7 @@ class Alone:
         self.ground, self._watch = ground, WATCH.get()
         self._keeps_records = keeps_records or self._watch is not None
         self._params = ground.params
-        self._mechanism = build_mechanism(ground.mechanism, self._params)
+        self._mechanisms = Succession(ground.mechanism, self._params)
         state = {key: value for key, value in ground.first_state().items() if value is not None}
         accounts = {key[1:]: decode_account(value) for key, value in state.items() if key[:1] == ACCOUNTS}
         self._table, self._ledger = FlatState(state), Purses(accounts)
@@ -266,13 +266,17 @@ class Alone:
         """Return the plan of a live timer."""
         return self._plans.live.get(timer_id)
 
+    def live_plans(self) -> Iterator[PlannedTimer]:
+        """Yield the plans of all timers that live, in the order in which they were scheduled."""
+        yield from self._plans.live.values()
+
     # Blocks
 
     def build(self) -> BlockResult:
         """Build the next block, and let the agents see it."""
         height = self.height + 1
         rules = read_rules(self._params, self._table.read, height)
-        hooks, mechanism = MARKETS[rules.market.kind], self._mechanism
+        hooks, mechanism = MARKETS[rules.market.kind], self._mechanisms.by_market[rules.market.kind]
         context = BlockContext(
             chain_id=CHAIN_ID,
             chain_instance_id=b"",

@@ -16,17 +16,18 @@ from trailboss.crypto.digest import keccak256
 from trailboss.execution.genesis import Genesis, apply_genesis
 from trailboss.execution.globalbox.records import read_globalbox
 from trailboss.governance.markets import GLOBALBOX_KEY, LANE_KEY
-from trailboss.governance.parameters import Read
-from trailboss.governance.rules import BASEFEES_KEY, Rules
+from trailboss.governance.parameters import Read, system_slot_key
+from trailboss.governance.rules import BASEFEES_KEY, LANE_MULTIPLIERS, Rules
 from trailboss.mechanisms.registry import build_mechanism
 from trailboss.model import calls
 from trailboss.model.actors import TIMER_SCHEDULE, Account, decode_account, encode_account, encode_manifest
-from trailboss.model.configs import Basefees, LaneState, MarketKind, amount_octets, encode_record
+from trailboss.model.configs import Basefees, LaneMultipliers, LaneState, MarketKind, amount_octets, encode_record
 from trailboss.params import ChainParams
 from trailboss.primitives.octets import Address
 from trailboss.simulator.agents.base import Agent
 from trailboss.simulator.orders import BlockResult, PlannedTimer, View
 from trailboss.state.keys import account_key, code_key, manifest_key
+from trailboss.state.slots import encode_slot
 from trailboss.state.store import MemoryStore
 
 SOURCE: Final = b"# What frames of this actor do is drawn.\n"
@@ -47,6 +48,7 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
     overrides: Mapping[str, int]
     funds: Sequence[int]  # what each actor has, base units; the bank, number 0, is not among them
     agents: Sequence[Agent] = field(default_factory=list)
+    timer_multiplier: int | None = None  # of a fire's cycle and cell basefees, in parts of `lane_multiplier_unit`
 
     @cached_property
     def addresses(self) -> list[bytes]:
@@ -134,6 +136,10 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
         state[code_key(CODE_HASH)] = SOURCE
         floor = amount_octets(fees.min_basefee)
         state[BASEFEES_KEY] = encode_record(Basefees(floor, floor))
+        if self.timer_multiplier is not None:
+            unit = fees.lane_multiplier_unit
+            record = encode_record(LaneMultipliers(unit, unit, self.timer_multiplier, unit))
+            state[system_slot_key(self.params, LANE_MULTIPLIERS)] = encode_slot(LANE_MULTIPLIERS, record)
         if self.kind in _FIRST_RECORDS:
             key, market = _FIRST_RECORDS[self.kind](self.params)
             state[key] = encode_record(market)

@@ -25,6 +25,7 @@ from trailboss.simulator.ground import Ground
 from trailboss.simulator.streams import SEED_MAX, stream
 
 BLOCKS_MAX: Final = 10_000_000
+MULTIPLIER_MAX: Final = 10_000_000
 ROOM: Final = {"limits.block_cycles_max": 10**12, "limits.block_cells_max": 10**12}
 """Room for the orders of all agents in one block: a scenario is about timers, not about transactions."""
 STEP: Final = re.compile(r"\.([^.[\]]+)|\[(\d+)\]")  # a step of a path such as ``$.agents[0].funds``
@@ -43,6 +44,8 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     preset: str = "mainnet"
     seed: Annotated[int, Meta(ge=0, le=SEED_MAX)] = 1
     warm_up: Annotated[int, Meta(ge=0, le=BLOCKS_MAX)] = 0  # blocks before those, which no measure sees
+    # The lane fee multiplier of timers, in parts of 10,000; None for 1.0. Spec: CIP-1v3 §5.
+    timer_multiplier: Annotated[int, Meta(ge=1, le=MULTIPLIER_MAX)] | None = None
     params: Mapping[str, int] = field(default_factory=dict)  # parameters that differ from the preset, by dotted path
 
     def overrides(self) -> dict[str, int]:
@@ -59,7 +62,12 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 agents.append(row.agent(name, actors, lambda *names, name=name: stream(self.seed, name, *names)))
                 funds += [row.funds] * row.actors
         return Ground(
-            mechanism=self.mechanism, preset=self.preset, overrides=self.overrides(), funds=funds, agents=agents
+            mechanism=self.mechanism,
+            preset=self.preset,
+            overrides=self.overrides(),
+            funds=funds,
+            agents=agents,
+            timer_multiplier=self.timer_multiplier,
         )
 
 

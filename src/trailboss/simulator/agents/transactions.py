@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from trailboss.simulator.agents.arrivals import Rate
-from trailboss.simulator.agents.base import Agent, AgentRow, Draws
+from trailboss.simulator.agents.base import AMOUNT_MAX, Agent, AgentRow, Draws
 from trailboss.simulator.agents.quantities import Quantity, drawn
 from trailboss.simulator.orders import Order, View, Work
 
@@ -22,6 +22,7 @@ class UserTraffic(AgentRow, frozen=True, kw_only=True, tag="traffic"):
     is_random: bool = True  # whether their number is drawn, as for arrivals at random
     cycles: Quantity = 100_000  # of each, 50,000 to 100,000,000
     cells: Annotated[int, Meta(ge=CELLS_MIN, le=10**9)] = CELLS_MIN  # of each
+    value: Quantity = AMOUNT_MAX  # basefee up to which each is sent, base units a cycle
 
     def agent(self, name: str, actors: range, draws: Draws) -> Agent:
         """Return the agent."""
@@ -35,6 +36,7 @@ class TrafficAgent(Agent):
         super().__init__(name, actors)
         self._row, self._generator = row, draws("transactions")
         self._cycles = drawn(row.cycles, draws, "cycles", CYCLES_MIN, CYCLES_MAX)
+        self._values = drawn(row.value, draws, "value")
 
     def orders(self, view: View) -> Iterable[Order]:
         """Return the block's transactions."""
@@ -44,4 +46,6 @@ class TrafficAgent(Agent):
         else:
             count = int(row.rate * view.height) - int(row.rate * (view.height - 1))
         for _ in range(count):
-            yield Work(next(self._cycles), row.cells)
+            cycles, value = next(self._cycles), next(self._values)
+            if value >= view.user_basefee:
+                yield Work(cycles, row.cells)

@@ -210,7 +210,7 @@ def figures(results: Results) -> Mapping[str, Any]:
     panels[1].set(xlabel="base units a cycle that fresh timers pay", yticklabels=[], xscale="log")
     for axes in panels:
         axes.invert_yaxis()
-    panels[0].legend(fontsize="small", loc="lower left")
+    figure.legend(*panels[0].get_legend_handles_labels(), ncols=4, loc="outside upper center")
     return {"fates": figure}
 
 

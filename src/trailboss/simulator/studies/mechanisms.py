@@ -246,7 +246,7 @@ def figures(results: Results) -> Mapping[str, Any]:
         axes.set(ylabel=label, ylim=(0, None))
     panels[-1].set_xticks(places, loads)
     panels[-1].set_xlabel("load")
-    panels[0].legend(ncols=len(MECHANISMS))
+    figure.legend(*panels[0].get_legend_handles_labels(), ncols=len(MECHANISMS), loc="outside upper center")
     return {"loads": figure}
 
 

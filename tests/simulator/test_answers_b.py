@@ -171,7 +171,7 @@ def test_the_bound_of_welfare_is_one_for_all_mechanisms() -> None:
 @pytest.mark.parametrize("load", mechanisms.LOADS)
 def test_every_load_asks_for_the_same_share(load: str) -> None:
     """The three groups together ask for the load, in whatever way."""
-    rows = mechanisms.agents_of(load, "lane", 0.9)
+    rows = mechanisms.agents_of(load, 0.9)
     assert sum(row.share or 0.0 for row in rows if not isinstance(row, str)) == pytest.approx(0.9)  # type: ignore[union-attr]
 
 

@@ -48,7 +48,6 @@ MEASURES: Final = {
     "amplitude": "basefee, max ÷ min",
 }
 ASKED_MAX: Final = 2_000  # timers from which the bound of welfare is worked out
-SLACKS: Final = {"auction": 10_000}  # cycles of a gas limit above what a fire uses: its agent is asked at its expense
 Row = Callable[..., AnyRow]
 
 
@@ -169,8 +168,8 @@ def points(settings: MechanismSettings) -> Sequence[Point]:
     ]
 
 
-def agents_of(load: str, mechanism: str, share: float) -> tuple[AnyRow, ...]:
-    """Return the rows of a load whose fires ask for a share of the budget; owners know what gas a mechanism wants."""
+def agents_of(load: str, share: float) -> tuple[AnyRow, ...]:
+    """Return the rows of a load whose fires ask for a share of the budget."""
     rows = list[AnyRow]()
     for name, group in GROUPS.items():
         kind, differing = LOADS[load](group)
@@ -184,7 +183,6 @@ def agents_of(load: str, mechanism: str, share: float) -> tuple[AnyRow, ...]:
                 decay=group.decay,
                 patience=group.patience,
                 offer=group.offer,
-                slack=SLACKS.get(mechanism, 0),
                 **fields,
             )
         )
@@ -197,7 +195,7 @@ def replicate(settings: MechanismSettings, point: Point, seed: int) -> Mapping[s
     scenario = Scenario(
         name=point.name,
         blocks=settings.blocks,
-        agents=agents_of(str(point.facts["load"]), mechanism, settings.load),
+        agents=agents_of(str(point.facts["load"]), settings.load),
         mechanism=mechanism,
         seed=seed,
         params=PARAMS,

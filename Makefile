@@ -35,7 +35,7 @@ ENGINE_SOURCE := github.com/cometbft/cometbft
 # Where `make testnet` keeps its network.
 TESTNET := .testnet
 # Which study `make study` runs; `.venv/bin/trailboss study list` has them.
-STUDY ?= lane-load
+STUDY ?= fairness-window
 # How long a soak lasts.
 MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
@@ -63,7 +63,7 @@ testnet: $(NETWORK) engine ## run a network of four validators, each with an exp
 	@test -e $(TESTNET)/node0/node.toml || $(BIN)/trailboss testnet init $(TESTNET)
 	@exec $(BIN)/trailboss testnet start $(TESTNET)
 
-study: $(STUDIES) ## answer STUDY=lane-load by simulation, in seconds; the results and figures are in studies/
+study: $(STUDIES) ## answer STUDY=fairness-window by simulation, in half a minute; the results and figures are in studies/
 	@$(BIN)/trailboss study run $(STUDY) --quick
 
 test: $(READY) versions ## run all tests, those about order under two hash seeds, those of programs on both engines; then check the clauses of the specification
@@ -124,6 +124,7 @@ bench: $(READY) ## the benchmarks, ratios in one run
 
 reference: $(READY) ## write the generated pages, the pictures and the demo in the README again
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.studies
 
 versions: $(READY) ## environments of the other supported Pythons that are installed, to compare cycle counts and images
 	@for version in $(VERSIONS); do \

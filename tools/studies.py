@@ -5,6 +5,7 @@ python -m tools.studies --keep DIR # first take the results of full runs from a 
 """
 
 import argparse
+import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ ROOT: Final = Path(__file__).parent.parent
 FOLDER: Final = ROOT / "docs/studies"
 RESULTS: Final = FOLDER / "results"
 FIGURES: Final = FOLDER / "figures"
+SECONDS: Final = RESULTS / "seconds.json"  # that the full run of each took, on one core
+EXAMPLES: Final = frozenset({"lane-load"})  # studies that answer no question of the specification
 RECOMMENDATION: Final = re.compile(r"\*\*Recommendation\.\*\* (.+)")
 MADE: Final = "<!-- Written by `python -m tools.studies`; do not edit. -->\n\n"
 QUESTION: Final = re.compile(r"\*\*Question\.\*\* (.+)")
@@ -30,23 +33,28 @@ answered, the numbers with their 95 % intervals, what would change the answer, a
 runs the chain's own mechanisms; [what it reproduces](../concepts/simulator-validation.md) says why its numbers can be
 trusted, [run a study](../how-to/run-a-study.md) how to run any of them again.
 
-| study | question | recommendation |
-| --- | --- | --- |
+A full run takes what the last column says, on one core of the machine that wrote the page; `--workers N` shares it out.
+
+| study | question | recommendation | full run |
+| --- | --- | --- | ---: |
 """
 
 
 def pages(figures: Path) -> Mapping[Path, str]:
     """Return the pages by path, from the stored results; draw their figures into a folder."""
     found = dict[Path, str]()
+    seconds = json.loads(SECONDS.read_text(encoding="utf-8"))
     rows = list[str]()
-    for name in study_names():
+    for name in sorted({*study_names()} - EXAMPLES):
         results = read_results(RESULTS / f"{stem_of(name, Mode.FULL)}.parquet")
         drawn = [FIGURES / path.name for path in write_figures(results, figures)]
         page = found[FOLDER / f"{name}.md"] = page_of(results, drawn, FOLDER)
         question, recommendation = QUESTION.search(page), RECOMMENDATION.search(page)
         if question is None or recommendation is None:
             raise ValueError(f"the page of study {name} states no question, or no recommendation")
-        rows.append(f"| [{name}]({name}.md) | {question[1]} | {recommendation[1]} |")
+        rows.append(
+            f"| [{name}]({name}.md) | {question[1]} | {' '.join(recommendation[1].split())} | {seconds[name]} s |"
+        )
     found[FOLDER / "index.md"] = MADE + INTRO.lstrip() + "\n".join(rows) + "\n"
     return found
 

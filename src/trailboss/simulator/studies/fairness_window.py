@@ -219,9 +219,9 @@ def worse(results: Results, point: Point, rest: Sequence[Point]) -> list[str]:
 
 
 def recommended(results: Results) -> tuple[int, Mapping[int, list[str]]]:
-    """Return the shortest window that nothing speaks against, and what speaks against each.
+    """Return the window against which the least speaks, the shortest of such, and what speaks against each.
 
-    If something speaks against each of them, it is that against which the least does, the shortest of such.
+    What speaks for small owners counts before all else: W is there for them.
     """
     against: dict[int, list[str]] = {int(point.facts["window"]): [] for point in results.points}
     for load in loads_of(results):
@@ -230,7 +230,8 @@ def recommended(results: Results) -> tuple[int, Mapping[int, list[str]]]:
             against[int(point.facts["window"])] += [
                 f"{MEASURES[name]} at {load} load" for name in worse(results, point, rest)
             ]
-    return min(against, key=lambda window: (len(against[window]), window)), against
+    small = {window: sum(each.startswith("small") for each in reasons) for window, reasons in against.items()}
+    return min(against, key=lambda window: (small[window], len(against[window]), window)), against
 
 
 def figures(results: Results) -> Mapping[str, Any]:
@@ -300,16 +301,12 @@ be shown, and none counts.
 {found}
 
 **Recommendation.** {held} `lane.fairness_window_blocks` {"at" if best == launch else "to"} {best:,} blocks
-(`system:cip1:fairness_window_blocks`; {launch:,} at launch): the shortest window against which {_least(against[best])}
-speaks.
+(`system:cip1:fairness_window_blocks`; {launch:,} at launch): what small owners wait counts first, since W
+is there for them, then how much speaks against it in all, then its length.
 
 **What would change it.** W compares counts of fires, so what matters is not blocks but how often the median actor
 fires within the window: here {median}. If actors of a chain fire more rarely, the window must be longer in
 proportion. At tips of 0 W orders nothing at any window, and without a full lane neither."""
-
-
-def _least(reasons: Sequence[str]) -> str:
-    return "nothing" if not reasons else "the least"
 
 
 def _range(results: Results, name: str) -> str:

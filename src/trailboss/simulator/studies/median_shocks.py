@@ -11,6 +11,7 @@ from trailboss.primitives.errors import ConfigurationError
 from trailboss.simulator.agents.base import AgentRow
 from trailboss.simulator.agents.contenders import Contender
 from trailboss.simulator.alone import Alone
+from trailboss.simulator.metrics.statistics import Interval
 from trailboss.simulator.metrics.weights import WeightMeasure
 from trailboss.simulator.study import base
 from trailboss.simulator.study.base import Point, Results
@@ -27,20 +28,27 @@ TEXT: Final = {
 GAPS: Final = (3.0, 6.0, 12.0, 24.0)  # mean blocks between fires of incumbents, 5 owners each
 EVERY: Final = 5  # blocks from a look at W to the next
 BUCKET: Final = 25  # blocks over which W and delays are taken together
-NEAR: Final = 0.05  # W below its later level that counts as held back
+NEAR: Final = 0.05  # W below its level before the entry that counts as held back
 STEP: Final = 100  # blocks of a point of the figure
 MATTERS: Final = 0.5  # blocks of mean delay; less matters to nobody
 MEASURES: Final = {
-    "entry_depth": "entry: W below its later level by",
+    "entry_depth": "stay: W lower by at most",
     "entry_length": "for, blocks",
-    "leave_depth": "exit: W below its later level by",
+    "leave_depth": "after it: W lower by at most",
     "leave_length": "for, blocks",
     "late_before": "delay before, blocks",
     "late_entry": "in the window after the entry",
     "late_stay": "in the window before the exit",
     "late_leave": "in the window after the exit",
 }
-JUDGED: Final = ("late_entry", "late_stay", "late_leave")
+JUDGED: Final[Mapping[str, tuple[float, str]]] = {
+    "late_entry": (MATTERS, "delay after the entry"),
+    "late_stay": (MATTERS, "delay before the exit"),
+    "late_leave": (MATTERS, "delay after the exit"),
+    "entry_length": (BUCKET, "W held back during the stay"),
+    "leave_length": (BUCKET, "W held back after the exit"),
+}
+"""Measure to the difference that matters, blocks, and its name."""
 
 
 class MedianSmoothingSettings(base.Settings, frozen=True, kw_only=True):
@@ -132,11 +140,12 @@ def replicate(settings: Settings, point: Point, seed: int) -> Mapping[str, float
     before, after = observe(settings, point, seed)
     part, half, step = settings.window // BUCKET, len(after) // 2, STEP // BUCKET
     entry, leave = after[:half], after[half:]
+    weight, late = levels(before)
     path = {f"weight_{at * BUCKET}": levels(after[at : at + step])[0] for at in range(0, len(after) - step + 1, step)}
     return {
-        **response("entry", entry, settings.window),
-        **response("leave", leave, settings.window),
-        "late_before": levels(before)[1],
+        **response("entry", entry, weight),
+        **response("leave", leave, weight),
+        "late_before": late,
         "late_entry": levels(entry[:part])[1],
         "late_stay": levels(entry[-part:])[1],
         "late_leave": levels(leave[:part])[1],
@@ -162,14 +171,14 @@ def shocks_of(results: Results) -> list[str]:
 
 
 def effects(results: Results, smoothing: int) -> tuple[list[str], list[str]]:
-    """Return where a time constant is shown to shorten delays by what matters, and where to lengthen them."""
+    """Return where a time constant is shown to shorten delays or the time for which W is held back; and to lengthen."""
     helps, harms = list[str](), list[str]()
     for shock in shocks_of(results):
-        for name in JUDGED:
+        for name, (least, text) in JUDGED.items():
             change = results.difference(f"{shock} / {smoothing}", f"{shock} / 1", name)
-            if is_shown(change) and abs(change.mean) > MATTERS:
-                text = f"{interval_text(change)} blocks {MEASURES[name]} ({shock})"
-                (helps if change.mean < 0 else harms).append(text)
+            if is_shown(change) and abs(change.mean) >= least:
+                size = interval_text(Interval(abs(change.mean), change.half_width, change.count))
+                (helps if change.mean < 0 else harms).append(f"{text} ({shock}) by {size}")
     return helps, harms
 
 
@@ -213,14 +222,14 @@ def page(results: Results) -> str:
     shocks = "; ".join(f"*{shock}*: {TEXT[shock]}" for shock in shocks_of(results))
     lines = [f"- over {blocks:,} blocks: {_effect_text(results, blocks)}." for blocks in settings.smoothing[1:]]
     depths = [
-        f"{interval_text(results.interval(f'{shock} / 1', f'{when}_depth'))} for "
-        f"{interval_text(results.interval(f'{shock} / 1', f'{when}_length'))} blocks after the {word} of the {shock}"
+        f"{interval_text(results.interval(f'{shock} / 1', f'{when}_depth'))} lower at most, for "
+        f"{interval_text(results.interval(f'{shock} / 1', f'{when}_length'))} blocks, {word} the {shock}"
         for shock in shocks_of(results)
-        for when, word in (("entry", "entry"), ("leave", "exit"))
+        for when, word in (("entry", "during the stay of"), ("leave", "after the exit of"))
     ]
     answer = (
-        "Leave `lane.fires_median_blocks` at 1, which is no smoothing: no time constant shortens the delays of "
-        "incumbents anywhere without lengthening them elsewhere, as far as can be shown."
+        "Leave `lane.fires_median_blocks` at 1, which is no smoothing: no time constant is shown "
+        "to shorten the incumbents' delays, or W held back, anywhere without lengthening either elsewhere."
         if best == 1
         else f"Set `lane.fires_median_blocks` to {best:,}, {best / settings.window:.2g} of the fairness window."
     )
@@ -230,17 +239,17 @@ pass in a run; lengths and time constants count in proportion to it.
 
 20 incumbents fire every {", ".join(f"{gap:g}" for gap in GAPS)} blocks, 5 each, and another owner fills the lane, all
 at one tip. Then someone enters, stays for {settings.blocks // 2:,} blocks, and leaves: {shocks}. W is the mean over
-the incumbents; it counts as held back while it is more than {NEAR:g} below the level of the last window before the
-next change. Delays are means over their fires.
+the incumbents; it counts as held back while it is more than {NEAR:g} below its level in the window before the
+entry. Delays are means over their fires.
 
 {markdown_table(*table(results))}
 
-With the median as it is, W of the incumbents is below its later level by at most {"; ".join(depths)}. A depth is the
-greatest of {BUCKET}-block means, so that part of it is noise. One actor, however large, is one of many in a median;
-it is owners with many actors that move it.
+With the median as it is, W of the incumbents is {"; ".join(depths)}. A depth is the greatest of {BUCKET}-block
+means, so that part of it is noise. One actor, however large, is one of many in a median; it is owners with many actors
+that move it.
 
-Against the median as it is, where intervals of differences exclude 0, and delays differ by more than {MATTERS:g}
-blocks:
+Against the median as it is, in blocks, where intervals of differences exclude 0, and delays differ by at least
+{MATTERS:g} and times for which W is held back by at least {BUCKET}:
 
 {lines_text}
 
@@ -252,18 +261,7 @@ activation. Against the manipulator, who stays, smoothing can only delay; W by d
 
 
 def _effect_text(results: Results, smoothing: int) -> str:
-    """Return what a time constant is shown to change: delays, and for how long W is held back."""
+    """Return what a time constant is shown to change."""
     helps, harms = effects(results, smoothing)
-    texts = [f"delays shorter by {each}" for each in helps] + [f"longer by {each}" for each in harms]
-    if not texts:
-        texts = ["no difference can be shown in delays"]
-    for shock in shocks_of(results):
-        for name, when in (("entry_length", "entry"), ("leave_length", "exit")):
-            change = results.difference(f"{shock} / {smoothing}", f"{shock} / 1", name)
-            if is_shown(change) and abs(change.mean) >= BUCKET:
-                word = "shorter" if change.mean < 0 else "longer"
-                texts.append(
-                    f"W held back {word} by {abs(change.mean):.0f} ± {change.half_width:.0f} blocks after the "
-                )
-                texts[-1] += f"{when} ({shock})"
-    return "; ".join(texts)
+    texts = [f"{word}: {'; '.join(each)}" for word, each in (("shorter", helps), ("longer", harms)) if each]
+    return ". ".join(texts) or "no difference can be shown"

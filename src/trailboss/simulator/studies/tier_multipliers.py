@@ -299,7 +299,7 @@ def figures(results: Results) -> Mapping[str, Any]:
     for axes in (left, right):
         axes.set_xticks(range(len(ways)), labels, fontsize=7)
     left.axhline(SHARE, color="k", linewidth=0.5, linestyle=":")
-    left.set(ylabel="median tip at the end ÷ lane basefee")
+    left.set(ylabel="median tip at the end ÷ lane basefee", ylim=(-0.05, 1.1))
     right.set(ylabel="economy waits longer than urgent by, blocks")
     left.legend(fontsize=6, ncols=2)
     return {"tiers": figure}

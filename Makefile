@@ -97,7 +97,7 @@ e2e: $(READY) ## the explorer in Chromium, and pictures of every page in .e2e/
 	PYTHONHASHSEED=0 $(PYTEST) -rs tests/e2e -k explorer
 	$(BIN)/python -m tools.screenshots .e2e
 
-crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 100 of parts of a network, 10,000 schedules of one, 2,000 scenarios alone and on a chain, 1,000 damaged files, a million forged proofs, 200 kills of sandboxes, 300 of restorations, the fuel of hostile programs, a minute of soak
+crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 100 of parts of a network, 10,000 schedules of one, 2,500 scenarios alone and on a chain, 1,000 damaged files, a million forged proofs, 200 kills of sandboxes, 300 of restorations, the fuel of hostile programs, a minute of soak
 	@$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 1 & first=$$!; \
 		$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 2; wait $$first
 	$(BIN)/python -m tests.faults.crash --kills 2000

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 
 from tools.studies import EXAMPLES, FIGURES, RESULTS, pages
 from trailboss.simulator.metrics.statistics import interval_of

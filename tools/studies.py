@@ -33,6 +33,11 @@ answered, the numbers with their 95 % intervals, what would change the answer, a
 runs the chain's own mechanisms; [what it reproduces](../concepts/simulator-validation.md) says why its numbers can be
 trusted, [run a study](../how-to/run-a-study.md) how to run any of them again.
 
+Populations and loads are invented, and most lanes are small; each page says so. Which difference matters,
+and which measure counts first, is ours; in five studies (fairness window, shocks of the median, activation, ageing,
+mechanisms) that was settled after a first look at results. Intervals are not corrected for the number of comparisons.
+Read the tables before the recommendations.
+
 A full run takes what the last column says, on one core of the machine that wrote the page; `--workers N` shares it out.
 
 | study | question | recommendation | full run |

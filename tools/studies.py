@@ -22,7 +22,7 @@ RESULTS: Final = FOLDER / "results"
 FIGURES: Final = FOLDER / "figures"
 SECONDS: Final = RESULTS / "seconds.json"  # that the full run of each took, on one core
 EXAMPLES: Final = frozenset({"lane-load"})  # studies that answer no question of the specification
-RECOMMENDATION: Final = re.compile(r"\*\*Recommendation\.\*\* (.+)")
+RECOMMENDATION: Final = re.compile(r"\*\*Recommendation\.\*\* (.+?)\n\n", re.DOTALL)
 MADE: Final = "<!-- Written by `python -m tools.studies`; do not edit. -->\n\n"
 QUESTION: Final = re.compile(r"\*\*Question\.\*\* (.+)")
 INTRO: Final = """
@@ -71,7 +71,7 @@ def main() -> None:
     options = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     if options.keep is not None:
-        for name in study_names():
+        for name in {*study_names()} - EXAMPLES:
             stored = options.keep / f"{stem_of(name, Mode.FULL)}.parquet"
             if stored.exists():
                 shutil.copy(stored, RESULTS)

@@ -62,9 +62,9 @@ OVERRIDES: Final = {
 class Standing(Agent):
     """As many timers as are due in a block; each that fires schedules the next, for the block after."""
 
-    def __init__(self, due: int, actors: range) -> None:
+    def __init__(self, due: int, actors: range, *, differ: bool) -> None:
         super().__init__("standing", actors)
-        self._due = due
+        self._due, self._differ = due, differ
 
     def orders(self, view: View) -> Iterable[Order]:
         """Return all timers, before the first block."""
@@ -77,15 +77,15 @@ class Standing(Agent):
         yield self._timer(plan.order.actor, view.height, view)
 
     def _timer(self, actor: int, number: int, view: View) -> Schedule:
-        tip = (actor * 7 + number) % PRICES
+        tip = (actor * 7 + number * self._differ) % PRICES
         return Schedule(
             actor=actor, height=view.height + 1, gas_limit=GAS, cycles=CYCLES, cells=200, cap=10**9, tip=tip
         )
 
 
-def ground(mechanism: str, due: int) -> Ground:
-    """Return a ground with timers of some actors, of each at most ten."""
-    agent = Standing(due, range(1, 1 + max(due // 10, min(due, 1_000))))
+def ground(mechanism: str, due: int, *, differ: bool = False) -> Ground:
+    """Return a ground with timers of some actors, of each at most ten; they offer alike, or each something else."""
+    agent = Standing(due, range(1, 1 + max(due // 10, min(due, 1_000))), differ=differ)
     agent.asked = mechanism == "auction"
     overrides = OVERRIDES | {"lane.basefee_max": load_params().lane.basefee_min}
     funds = [FUNDS] * len(agent.actors)
@@ -98,10 +98,11 @@ def run(rounds: int, large: bool) -> Report:
     report.calibration.append(calibrate())
     measure(report, list(_cases()), min(rounds, 5))
     report.figures += [_decided(mechanism) for mechanism in MECHANISMS]
+    report.figures.append(_decided("lane", differ=True))
     report.figures += [*_workers(), _memory(LONG_LARGE if large else LONG)]
     report.calibration.append(calibrate())
     report.notes += [
-        f"due: every one of them fires in each block and schedules the next; {PRICES} different tips.",
+        f"due: every one of them fires in each block and schedules the next; {PRICES} different tips, one an actor.",
         f"decided: {CROWD:,} are due in each block, of which {FIRES_MAX:,} fire and the others wait.",
     ]
     return report
@@ -125,8 +126,8 @@ def _fire(world: Alone | Whole, blocks: int) -> float:
     return (perf_counter() - began) / fires
 
 
-def _decided(mechanism: str) -> Figure:
-    world = Alone(ground(mechanism, CROWD))
+def _decided(mechanism: str, *, differ: bool = False) -> Figure:
+    world = Alone(ground(mechanism, CROWD, differ=differ))
     world.build()
     world.build()
     began, decided = perf_counter(), 0
@@ -134,7 +135,9 @@ def _decided(mechanism: str) -> Figure:
         block = world.build()
         decided += len(block.fires) + block.waiting
     rate = decided / (perf_counter() - began)
-    return Figure(name=f"{mechanism}, alone: timers decided", value=rate, unit="a second", least=DECIDED_MIN)
+    what = ", all offers of an actor differ" if differ else ""
+    least = None if differ else DECIDED_MIN
+    return Figure(name=f"{mechanism}, alone{what}: timers decided", value=rate, unit="a second", least=least)
 
 
 def _workers() -> Iterator[Figure]:

@@ -11,7 +11,7 @@ from tests.simulator.agreement import BLOCKS, MECHANISMS, check_agreement, facts
 from tests.simulator.rogues import RULES, rogue_ground
 from trailboss.simulator.alone import Alone
 
-SEEDS = 20
+SEEDS = 10
 
 
 @pytest.mark.slow

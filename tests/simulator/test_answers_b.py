@@ -41,19 +41,6 @@ def test_a_replication_is_the_same_each_time(name: str) -> None:
     assert measured(task_of(case, case.points[-1], 2)) != first
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_pages_tables_and_figures_follow_from_results(name: str) -> None:
-    """A page has one recommendation; table and figures are drawn of what replications measure."""
-    case = quick(name)
-    results = results_from(case, {point.name: [measured(task_of(case, point, 1))] * 2 for point in case.points})
-    assert case.study.page(results).count("**Recommendation.**") == 1
-    head, lines = case.study.table(results)
-    assert lines
-    assert all(len(line) == len(head) for line in lines)
-    assert case.study.figures(results)
-
-
 # Multiplier
 
 

@@ -93,12 +93,14 @@ def ground(mechanism: str, due: int, *, differ: bool = False) -> Ground:
 
 
 def run(rounds: int, large: bool) -> Report:
-    """Measure; the larger size watches memory over a million blocks."""
+    """Measure; the larger size has crowds on whole chains, and watches memory over a million blocks."""
     report = Report("The simulator", "one fire")
     report.calibration.append(calibrate())
     measure(report, list(_cases()), min(rounds, 5))
-    report.figures += [_decided(mechanism) for mechanism in MECHANISMS]
-    report.figures.append(_decided("lane", differ=True))
+    for kind in (Alone, Whole) if large else (Alone,):
+        for mechanism in MECHANISMS:
+            report.figures += _crowd(kind, mechanism)
+    report.figures += _crowd(Alone, "lane", differ=True)
     report.figures += [*_workers(), _memory(LONG_LARGE if large else LONG)]
     report.calibration.append(calibrate())
     report.notes += [
@@ -126,18 +128,21 @@ def _fire(world: Alone | Whole, blocks: int) -> float:
     return (perf_counter() - began) / fires
 
 
-def _decided(mechanism: str, *, differ: bool = False) -> Figure:
-    world = Alone(ground(mechanism, CROWD, differ=differ))
+def _crowd(kind: type[Alone | Whole], mechanism: str, *, differ: bool = False) -> Iterator[Figure]:
+    """Return fires and decisions a second where many more are due than fire."""
+    world = kind(ground(mechanism, CROWD, differ=differ))
     world.build()
     world.build()
-    began, decided = perf_counter(), 0
+    began, fires, decided = perf_counter(), 0, 0
     for _ in range(BLOCKS[CROWD]):
         block = world.build()
+        fires += len(block.fires)
         decided += len(block.fires) + block.waiting
-    rate = decided / (perf_counter() - began)
-    what = ", all offers of an actor differ" if differ else ""
-    least = None if differ else DECIDED_MIN
-    return Figure(name=f"{mechanism}, alone{what}: timers decided", value=rate, unit="a second", least=least)
+    seconds = perf_counter() - began
+    what = f"{mechanism}, {kind.__name__.lower()}{', all offers of an actor differ' if differ else ''}, {CROWD:,} due"
+    yield Figure(name=f"{what}: fires", value=fires / seconds, unit="a second")
+    least = DECIDED_MIN if kind is Alone and not differ else None
+    yield Figure(name=f"{what}: timers decided", value=decided / seconds, unit="a second", least=least)
 
 
 def _workers() -> Iterator[Figure]:

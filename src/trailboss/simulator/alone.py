@@ -106,7 +106,7 @@ class FlatState(Overlay):
         return sorted(set(self._touched[mark:]))
 
 
-class Purses(Ledger):
+class FlatLedger(Ledger):
     """Accounts as records in memory, balances as integers."""
 
     __slots__ = ("accounts", "balances")
@@ -240,7 +240,7 @@ class Alone:
         self._mechanisms = Succession(ground.mechanism, self._params)
         state = {key: value for key, value in ground.first_state().items() if value is not None}
         accounts = {key[1:]: decode_account(value) for key, value in state.items() if key[:1] == ACCOUNTS}
-        self._table, self._ledger = FlatState(state), Purses(accounts)
+        self._table, self._ledger = FlatState(state), FlatLedger(accounts)
         self._source = FarTimers()
         self._queue = TimerQueue(self._params.calendar, self._source)
         self._plans = Plans(self._table.read)

@@ -1,13 +1,16 @@
 """The timers in memory: those that are due, and those in the ring, tier 1."""
 
 from collections.abc import Iterator
-from heapq import heappop, heappush, merge
+from heapq import heapify, heappop, heappush, merge
 from itertools import chain
+from typing import Final
 
 from sortedcontainers import SortedDict
 
 from trailboss.params import CalendarParams
 from trailboss.timer_queue.bucket import Bucket, IsOut, Pending
+
+MORTAL_MIN: Final = 64  # notes of expiries that are kept whatever is due
 
 
 class Ring:
@@ -222,6 +225,11 @@ class NearTimers:
             heappush(self._mortal, (death, height))
         if bucket.expired:
             self._expired_at.add(height)
+        # Timers live for millions of blocks: notes of buckets that are gone would stay as long.
+        if len(self._mortal) > MORTAL_MIN + 2 * len(self._due):
+            deaths = ((each.next_death(), at) for at, each in self._due.items())
+            self._mortal = [(death, at) for death, at in deaths if death is not None]
+            heapify(self._mortal)
 
     def _bucket(self, height: int) -> Bucket | None:
         return self._due.get(height) if height <= self._now else self.ring.find(height)

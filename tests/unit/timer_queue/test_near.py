@@ -7,8 +7,8 @@ import pytest
 
 from tests.model.timer_list import pending
 from trailboss.params import CalendarParams
-from trailboss.timer_queue.bucket import Bucket
-from trailboss.timer_queue.near import NearTimers
+from trailboss.timer_queue.bucket import Bucket, Pending
+from trailboss.timer_queue.near import MORTAL_MIN, NearTimers
 from trailboss.timer_queue.queue import START
 
 CALENDAR = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
@@ -119,3 +119,18 @@ def test_faults_name_what_is_wrong(tamper: Callable[[NearTimers], None], faults:
     assert list(near.faults()) == []
     tamper(near)
     assert list(near.faults()) == faults
+
+
+def test_notes_of_expiries_go_with_their_timers_when_each_fires_long_before_it_expires() -> None:
+    """A chain whose timers live for a month does not keep a note of each until then; one that waits keeps its own."""
+    near = NearTimers(CALENDAR, 0)
+    near.add(Pending(5_000, 0, b"waits", b"payer", 1))
+    for height in range(2, 2_000):
+        near.add(Pending(10**7 + height, height, b"%d" % height, b"payer", height))
+        near.advance(height)
+        near.take(b"%d" % height)
+    assert len(near._mortal) <= MORTAL_MIN + 2
+    near.advance(5_000)
+    assert near.died() == []
+    near.advance(5_001)
+    assert near.died() == [b"waits"]

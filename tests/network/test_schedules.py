@@ -12,7 +12,7 @@ from tests.network.schedules import run_schedules
 SCHEDULES = 300
 BATCH = 25
 FIRST = 1
-NOTICED_WITHIN = 100  # schedules
+NOTICED_WITHIN = 30  # schedules
 
 
 @pytest.mark.slow

@@ -262,10 +262,6 @@ class Alone:
         """Return how many timers live."""
         return len(self._plans.live)
 
-    def plan_of(self, timer_id: bytes) -> PlannedTimer | None:
-        """Return the plan of a live timer."""
-        return self._plans.live.get(timer_id)
-
     def live_plans(self) -> Iterator[PlannedTimer]:
         """Yield the plans of all timers that live, in the order in which they were scheduled."""
         yield from self._plans.live.values()

@@ -29,7 +29,7 @@ class ComparedMechanism(Struct, frozen=True):
 
 
 class BudgetMeasure:
-    """The most cycles that the fires of a block may use; it counts the blocks besides."""
+    """The most cycles that the fires of a block may use. A callback counts the blocks."""
 
     def __init__(self, on_block: Step) -> None:
         """Call ``on_block`` after each block."""

@@ -18,6 +18,7 @@ from trailboss.execution.globalbox.records import read_globalbox
 from trailboss.governance.markets import GLOBALBOX_KEY, LANE_KEY
 from trailboss.governance.parameters import Read, system_slot_key
 from trailboss.governance.rules import BASEFEES_KEY, LANE_MULTIPLIERS, Rules
+from trailboss.mechanisms.base import DeliveryPolicy
 from trailboss.mechanisms.registry import build_mechanism
 from trailboss.model import calls
 from trailboss.model.actors import TIMER_SCHEDULE, Account, decode_account, encode_account, encode_manifest
@@ -92,14 +93,9 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
         return development_account("simulator").address
 
     @cached_property
-    def kind(self) -> MarketKind:
-        """What the mechanism keeps for its market."""
-        return build_mechanism(self.mechanism, self.params).policy.keeps
-
-    @cached_property
-    def has_mailbox(self) -> bool:
-        """Whether fires wait in a mailbox."""
-        return calls.SET_STATE_WATCH in build_mechanism(self.mechanism, self.params).policy.calls
+    def policy(self) -> DeliveryPolicy:
+        """What the mechanism does differently."""
+        return build_mechanism(self.mechanism, self.params).policy
 
     def view(self, rules: Rules, balance_of: Callable[[int], int], last: BlockResult | None) -> View:
         """Return what agents see of a block with these rules, after the last one."""
@@ -113,7 +109,7 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
             previous_tip=rules.market.previous_tip,
             marginal_tip=0 if last is None else last.marginal_tip,
             lane_cycles_max=rules.market.timer_cycles_max,
-            has_mailbox=self.has_mailbox,
+            has_mailbox=calls.SET_STATE_WATCH in self.policy.calls,
             balance_of=balance_of,
             addresses=self.addresses,
         )
@@ -140,8 +136,8 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
             unit = fees.lane_multiplier_unit
             record = encode_record(LaneMultipliers(unit, unit, self.timer_multiplier, unit))
             state[system_slot_key(self.params, LANE_MULTIPLIERS)] = encode_slot(LANE_MULTIPLIERS, record)
-        if self.kind in _FIRST_RECORDS:
-            key, market = _FIRST_RECORDS[self.kind](self.params)
+        if self.policy.keeps in _FIRST_RECORDS:
+            key, market = _FIRST_RECORDS[self.policy.keeps](self.params)
             state[key] = encode_record(market)
         return state
 

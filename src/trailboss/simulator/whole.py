@@ -76,8 +76,8 @@ class Whole:
         applied = chain.build(transactions, signatures_checked=True)
         block = applied.block
         self._nonce += len(block.transactions)
-        by_nonce = {id(transaction): at for at, transaction in enumerate(transactions)}
-        refused = [engine.orders[by_nonce[id(transaction)]] for transaction, _ in applied.refused]
+        orders = dict(zip(map(id, transactions), engine.orders, strict=True))
+        refused = [orders[id(transaction)] for transaction, _ in applied.refused]
         for plan in engine.accepted:
             self._plans.add(plan)
         fires, endings = self._ends(block)

@@ -19,8 +19,9 @@ from trailboss.simulator.metrics.weights import WeightMeasure
 from trailboss.simulator.orders import BlockResult
 from trailboss.simulator.study import base
 from trailboss.simulator.study.base import Point, Results
-from trailboss.simulator.study.contest import LANE_TEXT, TIP, actors_of, contest, is_shown
+from trailboss.simulator.study.contest import LANE_TEXT, TIP, actors_of, contest
 from trailboss.simulator.study.text import interval_text, markdown_table
+from trailboss.simulator.study.verdicts import is_shown
 
 TITLE: Final = "How many blocks should FAIRNESS_WINDOW_BLOCKS be (CIP-1 v3 §16, §8; 1,000 at launch)?"
 Load = Annotated[str, Meta(pattern="^(steady|bursty|heavy)$")]
@@ -48,7 +49,7 @@ MEASURES: Final = {
     "median": "network median, fires",
 }
 TOLERANCES: Final = {"jain": 0.01, "small_p99": 1.0, "incumbent_p99": 5.0}
-"""Evenness: measure to the difference that matters to nobody who has to choose a window."""
+"""Evenness: measure to the greatest difference that does not matter."""
 P95, P99 = 0.95, 0.99
 
 

@@ -16,8 +16,9 @@ from trailboss.simulator.alone import Alone
 from trailboss.simulator.metrics.statistics import Interval
 from trailboss.simulator.study import base
 from trailboss.simulator.study.base import Point, Results
-from trailboss.simulator.study.contest import BASEFEE, LANE_TEXT, TIP, actors_of, contest, is_shown
+from trailboss.simulator.study.contest import BASEFEE, LANE_TEXT, TIP, actors_of, contest
 from trailboss.simulator.study.text import interval_text, markdown_table
+from trailboss.simulator.study.verdicts import is_shown
 
 TITLE: Final = (
     "What does an owner gain by being many actors, and should W be per deployer (CIP-1 v3 §16; §8 limitation 1, which "
@@ -39,7 +40,7 @@ MEASURES: Final = {
     "late": "its delay, blocks",
     "honest_late": "honest delay, blocks",
 }
-SHARE_GAINS: Final = 0.01  # of the lane: less matters to nobody
+SHARE_GAINS: Final = 0.01  # of the lane: less does not matter
 
 
 class FragmentationSettings(base.Settings, frozen=True, kw_only=True):

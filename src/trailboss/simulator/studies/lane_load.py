@@ -1,4 +1,4 @@
-"""How late fires are in the lane at steady loads, when its price rations nobody."""
+"""How late fires are in the lane at steady loads, when its price keeps no timer out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final

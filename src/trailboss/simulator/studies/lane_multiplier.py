@@ -56,7 +56,7 @@ class MultiplierMeasure:
     """Sums of blocks."""
 
     def __init__(self) -> None:
-        self._blocks = self._fires = self._cycles = self._room = self._paid = self._timer_burn = self._burn = 0
+        self._blocks = self._fires = self._cycles = self._room = self._timer_burn = self._burn = 0
         self._tips = self._lane_basefee = self._user_basefee = self._all_cycles = 0
 
     def see(self, block: BlockResult) -> None:

@@ -15,8 +15,9 @@ from trailboss.simulator.metrics.statistics import Interval
 from trailboss.simulator.metrics.weights import WeightMeasure
 from trailboss.simulator.study import base
 from trailboss.simulator.study.base import Point, Results
-from trailboss.simulator.study.contest import LANE_TEXT, TIP, actors_of, contest, is_shown
+from trailboss.simulator.study.contest import LANE_TEXT, TIP, actors_of, contest
 from trailboss.simulator.study.text import interval_text, markdown_table
+from trailboss.simulator.study.verdicts import is_shown
 
 TITLE: Final = "Should the network median be smoothed against shocks (CIP-1 v3 §16; §8 limitation 2)?"
 Shock = Annotated[str, Meta(pattern="^(large|crowd|manipulator)$")]
@@ -30,7 +31,7 @@ EVERY: Final = 5  # blocks from a look at W to the next
 BUCKET: Final = 25  # blocks over which W and delays are taken together
 NEAR: Final = 0.05  # W below its level before the entry that counts as held back
 STEP: Final = 100  # blocks of a point of the figure
-MATTERS: Final = 0.5  # blocks of mean delay; less matters to nobody
+MATTERS: Final = 0.5  # blocks of mean delay; less does not matter
 MEASURES: Final = {
     "entry_depth": "stay: W lower by at most",
     "entry_length": "for, blocks",

@@ -18,8 +18,9 @@ from trailboss.simulator.alone import Alone
 from trailboss.simulator.orders import Order, Schedule, View
 from trailboss.simulator.study import base
 from trailboss.simulator.study.base import Point, Results
-from trailboss.simulator.study.contest import BASEFEE, contest, is_shown
+from trailboss.simulator.study.contest import BASEFEE, contest
 from trailboss.simulator.study.text import interval_text, markdown_table
+from trailboss.simulator.study.verdicts import is_shown
 
 TITLE: Final = "Which multipliers should the priority tiers have (CIP-1 v3 §16, §7.3; {0.8, 1.0, 1.5, 2.5} at launch)?"
 TIERS: Final = ("economy", "standard", "fast", "urgent")
@@ -46,7 +47,7 @@ SHARE: Final = FIRST / BASEFEE  # of the lane basefee
 DRIFT: Final = 4.0  # times by which the median may leave that share and count as stable
 SHARE_LEAST: Final = SHARE / DRIFT
 SHARE_MOST: Final = SHARE * DRIFT
-MATTERS: Final = 1.0  # blocks between tiers; less matters to nobody
+MATTERS: Final = 1.0  # blocks between tiers; less does not matter
 UNIT: Final = 10_000
 MEASURES: Final = {
     "median": "median tip ÷ basefee, at the end",

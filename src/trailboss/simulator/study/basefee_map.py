@@ -34,11 +34,6 @@ class BasefeeMap(Struct, frozen=True, kw_only=True):
     below: float = 0.0  # the other basefee, in parts of the market's at rest
     lag: int = 0  # blocks before, to whose price demand answers
 
-    @property
-    def effective(self) -> float:
-        """Elasticity by the market's basefee alone, at rest."""
-        return self.elasticity / (1 + self.below)
-
     def used(self, basefee: int) -> int:
         """Return the cycles of a block whose demand answers to a basefee."""
         price = (basefee / REST + self.below) / (1 + self.below)

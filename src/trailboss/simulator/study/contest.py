@@ -1,4 +1,4 @@
-"""What the studies of the lane's order share: a small lane at a fixed price, its contenders, and words for results."""
+"""What the studies of the lane's order share: a small lane at a fixed price, and its contenders."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -6,7 +6,6 @@ from typing import Final
 from trailboss.simulator.agents.base import AgentRow
 from trailboss.simulator.agents.contenders import CYCLES
 from trailboss.simulator.ground import Ground
-from trailboss.simulator.metrics.statistics import Interval
 from trailboss.simulator.scenario import Scenario
 
 BASEFEE: Final = 1_000  # of the lane, always: base units a cycle
@@ -37,8 +36,3 @@ def actors_of(ground: Ground, names: Sequence[str]) -> list[int]:
         if any(agent.name == name or agent.name.startswith(f"{name} ") for name in names)
         for actor in agent.actors
     ]
-
-
-def is_shown(difference: Interval) -> bool:
-    """Return whether a difference is other than 0 by its interval."""
-    return abs(difference.mean) > difference.half_width

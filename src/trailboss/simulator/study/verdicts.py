@@ -20,6 +20,11 @@ def sign(difference: Interval) -> int:
     return (difference.mean - difference.half_width > 0) - (difference.mean + difference.half_width < 0)
 
 
+def is_shown(difference: Interval) -> bool:
+    """Return whether a difference is other than 0 by its interval."""
+    return sign(difference) != 0
+
+
 def difference_text(difference: Interval, more: str = "more", less: str = "less") -> str:
     """Return a difference in words; that none can be shown, if its interval reaches 0.
 

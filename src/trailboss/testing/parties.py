@@ -16,7 +16,7 @@ from trailboss.views.records import Printed
 from trailboss.vm.failures import TRACEBACK
 
 if TYPE_CHECKING:
-    from trailboss.testing.local_chain import LocalChain
+    from trailboss.testing.base_chain import BaseChain
 
 
 class ChainWarning(UserWarning):
@@ -71,7 +71,7 @@ class PendingReceipt:
 class ActorHandle(Struct, frozen=True):
     """A deployed actor, and the receipt of its deployment."""
 
-    chain: "LocalChain"
+    chain: "BaseChain"
     address: Address
     receipt: Receipt
 
@@ -107,6 +107,11 @@ Party = TestAccount | ActorHandle | Address | bytes  # what has an address
 def address_of_party(party: Party) -> Address:
     """Return the address of a party; ``INVALID_DATA`` for bytes of another width."""
     return party.address if isinstance(party, TestAccount | ActorHandle) else Address(party)
+
+
+def optional_address(party: Party | None) -> Address | None:
+    """Return the address of a party, and None for None."""
+    return None if party is None else address_of_party(party)
 
 
 def show_printed(lines: Iterable[Printed]) -> None:

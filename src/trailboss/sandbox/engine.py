@@ -30,7 +30,7 @@ from trailboss.sandbox.stage import near_stage, on_stage
 from trailboss.sandbox.values import PLAIN, Forgery, argument, read_call, read_error
 from trailboss.vm import failures
 from trailboss.vm.arguments import plain
-from trailboss.vm.engine import CallSite, Frame, FrameOutcome
+from trailboss.vm.engine import CallSite, Frame, FrameOutcome, HostCall
 from trailboss.vm.guest_api import ArgumentFault, host_code
 from trailboss.vm.host import Host
 from trailboss.vm.native import VERSION
@@ -48,8 +48,8 @@ T = TypeVar("T")
 class SandboxEngine:
     """An `Engine` of guests. Frames may nest, and run on several threads at once."""
 
-    def __init__(self, params: ChainParams, load: Callable[[], Runtime]) -> None:
-        """Run frames in the image that ``load`` returns, on the first use.
+    def __init__(self, params: ChainParams, load: Callable[[], Runtime], calls: Sequence[HostCall] = CALLS) -> None:
+        """Run frames in the image that ``load`` returns, on the first use; a tracer gives it host calls of its own.
 
         Raises:
             ConfigurationError: If the chain's prices are not those of the image.
@@ -59,6 +59,7 @@ class SandboxEngine:
             raise ConfigurationError(f"{what}, which only the native engine can run")
         self._params = params
         self._load = load
+        self._calls = calls
 
     def version(self) -> str:
         """Return the version of the machine that actors see: the same for every engine, as its results are."""
@@ -105,13 +106,13 @@ class SandboxEngine:
         if actor.cycles is not None and actor.cycles > meter.cycles_left:
             # Its module alone uses everything up. The frame runs it again, to say in which line.
             machine = runtime.loaded_machine(actor.octets, self._params)
-            outcome, _ = FrameRun(machine, site, actor, RUN_ALL).outcome()
+            outcome, _ = FrameRun(machine, site, actor, RUN_ALL, self._calls).outcome()
             machine.close()
             return outcome
         restorer = runtime.take_machine(actor)
         restorer.mark()
         kind = RUN_ALL if actor.cycles is None else RUN
-        run = FrameRun(restorer.machine, site, actor, kind)
+        run = FrameRun(restorer.machine, site, actor, kind, self._calls)
         is_whole = False
         try:
             outcome, is_whole = run.outcome()
@@ -126,11 +127,14 @@ class SandboxEngine:
 class FrameRun:
     """One frame in one machine."""
 
-    def __init__(self, machine: Machine, site: CallSite, actor: PreparedActor, kind: int) -> None:
+    def __init__(
+        self, machine: Machine, site: CallSite, actor: PreparedActor, kind: int, calls: Sequence[HostCall] = CALLS
+    ) -> None:
         self.machine = machine
         self.site = site
         self.actor = actor
         self.kind = kind
+        self.calls = calls  # by number
         self.first_cycles = site.meter.cycles_used
         self.host_cycles = 0  # that host calls have charged
         self.refusals: list[ErrorObject] = []
@@ -166,7 +170,7 @@ class FrameRun:
     def serve(self, request: bytes) -> bytes:
         """Serve a host call."""
         number, positional, named, used = read_call(request)
-        if not 0 <= number < len(CALLS):
+        if not 0 <= number < len(self.calls):
             raise Forgery(f"a host call {number}, which does not exist")
         meter = self.site.meter
         if self.failure is not None or used < meter.cycles_used:
@@ -191,7 +195,7 @@ class FrameRun:
         try:
             arguments = tuple([each if type(each) in PLAIN else argument(each) for each in positional])
             names = {name: argument(value) for name, value in named.items()} if named else named
-            return ANSWERED, CALLS[number](self.site, arguments, names)
+            return ANSWERED, self.calls[number](self.site, arguments, names)
         except ArgumentFault as fault:
             return FAULT, (fault.kind.__name__, str(fault))
         except Rejection as rejection:

@@ -6,7 +6,9 @@ from functools import partial
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.vm.engine import Engine
+from trailboss.vm.guest_api import HOST_CALLS
 from trailboss.vm.native import NativeEngine
+from trailboss.vm.trace import TracedEngine, Tracer
 
 
 class EngineName(StrEnum):
@@ -78,3 +80,17 @@ def image_of(name: str) -> bytes:
     from trailboss.sandbox.cache import released_digest
 
     return released_digest()
+
+
+def traced_engine(params: ChainParams, image: bytes, tracer: Tracer) -> TracedEngine:
+    """Return an engine as `new_engine` does, whose frames a tracer follows; the sandbox counts no lines."""
+    calls = {name: tracer.follow(name, call) for name, call in HOST_CALLS.items()}
+    if not image:
+        return TracedEngine(NativeEngine(params, calls=calls, new_gauge=tracer.gauge), tracer)
+    from trailboss.sandbox.cache import load_runtime
+    from trailboss.sandbox.engine import SandboxEngine
+    from trailboss.sandbox.runtime import CALLS
+
+    return TracedEngine(
+        SandboxEngine(params, partial(load_runtime, image), (*calls.values(), *CALLS[len(calls) :])), tracer
+    )

@@ -11,7 +11,7 @@ import linecache
 import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import Context
 from types import CodeType, CoroutineType, FunctionType, ModuleType
@@ -51,11 +51,15 @@ class Running(Struct, frozen=True):
     program: Program
 
 
-def build_pvm_host(current: Callable[[], Running | None]) -> ModuleType:
+GaugeMaker = Callable[[Program, Meter, int, Collection[int]], Gauge]
+"""Returns the gauge of a frame: its program, meter, deepest call, and the identities of shared objects to a gauge."""
+
+
+def build_pvm_host(current: Callable[[], Running | None], calls: Mapping[str, HostCall] = HOST_CALLS) -> ModuleType:
     """Return the module; its calls serve the frame that ``current`` returns."""
     module = ModuleType("pvm_host")
     module.__dict__["HostError"] = HostError
-    for name, call in HOST_CALLS.items():
+    for name, call in calls.items():
         module.__dict__[name] = _function(name, call, current)
     return module
 
@@ -90,13 +94,21 @@ def _function(name: str, call: HostCall, current: Callable[[], Running | None]) 
 class NativeEngine:
     """An `Engine` in this process. Frames may nest; one engine serves one thread of callers."""
 
-    def __init__(self, params: ChainParams) -> None:
+    def __init__(
+        self,
+        params: ChainParams,
+        *,
+        calls: Mapping[str, HostCall] = HOST_CALLS,
+        new_gauge: GaugeMaker = lambda _, *limits: Gauge(*limits),
+    ) -> None:
+        """Prepare an engine; a tracer gives it calls and gauges of its own, which charge the same."""
         self._params = params
+        self._new_gauge = new_gauge
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
         self._texts: OrderedDict[tuple[str, str], CodeType] = OrderedDict()
         self._files: dict[bytes, str] = {}
         self._running: Running | None = None
-        self._pvm_host = build_pvm_host(lambda: self._running)
+        self._pvm_host = build_pvm_host(lambda: self._running, calls)
         self._library = Library(params.source, self._pvm_host, self._compile_text, self._source_of, self._write)
 
     def version(self) -> str:
@@ -151,7 +163,7 @@ class NativeEngine:
         self._texts.clear()
 
     def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
-        gauge = Gauge(site.meter, self._params.limits.recursion_depth_max, self._library.shared)
+        gauge = self._new_gauge(program, site.meter, self._params.limits.recursion_depth_max, self._library.shared)
         before, self._running = self._running, None
         gauge_before = self._library.calls.gauge
         give_back: Callable[[], None] | None = None

@@ -1,0 +1,108 @@
+"""What the executions of a block did: their frames, with host calls and cycles by line, beside their receipts."""
+
+from msgspec import Struct
+
+from trailboss.chain.chain import Chain
+from trailboss.chain.reader import ChainReader
+from trailboss.chain.replay import replay_to
+from trailboss.execution.host import ChainHost
+from trailboss.execution.session import Envelope
+from trailboss.model.blocks import Block, ReceiptRecord
+from trailboss.params import ChainParams
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
+from trailboss.sandbox.engines import traced_engine
+from trailboss.vm.host import Host
+from trailboss.vm.trace import FrameTrace, Tracer
+
+
+class ExecutionTrace(Struct, frozen=True):
+    """One paid execution: a transaction, a fire, a message."""
+
+    receipt: ReceiptRecord
+    frame: FrameTrace | None  # the outermost frame; None if nothing of an actor ran
+
+    @property
+    def intrinsic_cycles(self) -> int:
+        """Cycles that the receipt has and no frame used: the price of the transaction, the question to an agent."""
+        return self.receipt.cycles_used - (0 if self.frame is None else self.frame.cycles)
+
+
+class BlockTrace(Struct, frozen=True):
+    """The executions of a block in the order of its receipts, and the questions to gas bidding agents."""
+
+    block: Block
+    executions: tuple[ExecutionTrace, ...]
+    agents: tuple[tuple[bytes, FrameTrace], ...]  # the timer's id and the frame of its agent
+
+
+class TraceCollector:
+    """Follows the frames of a chain whose engine is its own, and gives them back block by block.
+
+    Attributes:
+        engine: For that chain, which must be the only one that uses it.
+    """
+
+    def __init__(self, params: ChainParams, image: bytes) -> None:
+        self.engine = traced_engine(params, image, Tracer(params, self._note))
+        self._frames: list[tuple[Envelope, FrameTrace]] = []
+
+    def _note(self, host: Host, frame: FrameTrace) -> None:
+        if not isinstance(host, ChainHost):
+            raise InvariantError(f"a frame has a host of type {type(host).__name__}")
+        self._frames.append((host.scope.envelope, frame))
+
+    def take(self, block: Block) -> BlockTrace:
+        """Return what the frames since the last call did; the block is the only one built since then."""
+        waiting, self._frames = self._frames, []
+        agents = [(envelope.timer_id, frame) for envelope, frame in waiting if frame.frame.read_only]
+        waiting = [each for each in waiting if not each[1].frame.read_only]
+        executions: list[ExecutionTrace] = []
+        for receipt in block.receipts:
+            is_next = bool(waiting) and _is_of(receipt, waiting[0][0])
+            executions.append(ExecutionTrace(receipt, waiting.pop(0)[1] if is_next else None))
+        return BlockTrace(block, tuple(executions), tuple(agents))
+
+
+def trace_block(chain: ChainReader, height: int) -> BlockTrace:
+    """Build a block of a chain again, from genesis, and return what its executions did; the chain stays as it is.
+
+    Complexity: O(blocks before it in which something happened).
+
+    Raises:
+        Rejection: ``INVALID_DATA`` if the chain has no such block above genesis; ``NOT_FOUND`` if it does not have its
+            blocks from genesis.
+        InvariantError: If a block comes out otherwise than the chain has it.
+    """
+    if not 1 <= height <= chain.height:
+        what = f"there is no block {height} to trace: the chain has blocks 1..={chain.height} above genesis"
+        raise Rejection(RejectionReason.INVALID_DATA, what, height=height, current_height=chain.height)
+    recorded = chain.blocks[height]
+    replica = replay_to(chain, height - 1)
+    return trace_next(replica, recorded)
+
+
+def trace_next(replica: Chain, recorded: Block) -> BlockTrace:
+    """Apply a recorded block to a chain that stands before it, and return what its executions did."""
+    collector = TraceCollector(replica.params, replica.genesis.image)
+    untraced, replica.engine = replica.engine, collector.engine
+    try:
+        header = recorded.header
+        proposer = replica.genesis.proposer_of(header.proposer)
+        applied = replica.stage(recorded.transactions, header.timestamp_ms, proposer=proposer)
+    finally:
+        replica.engine = untraced
+        replica.forget()
+        collector.engine.close()
+    if applied.block.hash != recorded.hash:
+        raise InvariantError(f"block {recorded.height} is {recorded.hash}, and its trace gives {applied.block.hash}")
+    return collector.take(applied.block)
+
+
+def _is_of(receipt: ReceiptRecord, envelope: Envelope) -> bool:
+    """Return whether a receipt is that of an execution."""
+    return (receipt.origin, receipt.origin_hash, receipt.timer_id, receipt.payer) == (
+        envelope.origin,
+        envelope.origin_hash,
+        envelope.timer_id,
+        envelope.payer,
+    )

@@ -1,0 +1,257 @@
+"""What frames do, for people: calls of one another, host calls, and cycles by line. No rule depends on it.
+
+A `Tracer` gets an engine's host calls and, on the native engine, its gauges; `TracedEngine` gives it the frames. All of
+them charge what they charge without it.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
+from inspect import currentframe
+from types import CodeType, FrameType
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct, field
+
+from trailboss.metering.gauge import Gauge, identity
+from trailboss.metering.meter import Meter
+from trailboss.params import ChainParams
+from trailboss.primitives.errors import ErrorObject, Rejection
+from trailboss.primitives.units import Cycles
+from trailboss.vm.engine import CallSite, Engine, Frame, FrameOutcome, HostCall
+from trailboss.vm.host import Host
+from trailboss.vm.line_prices import Split, line_prices
+from trailboss.vm.native import NativeEngine
+from trailboss.vm.printed_lines import printed_text
+from trailboss.vm.program import Program
+from trailboss.vm.readings import READINGS
+
+NO_LINE: Final = 0
+"""The line of cycles that no line of the source has: of the engine, or of an engine that does not count lines."""
+_PLAIN: Final = frozenset(map(identity, (bool, int, str, bytes, type(None))))
+T = TypeVar("T")
+
+
+class HostCallTrace(Struct, eq=False):
+    """One host call of a frame; those that read what the frame knows from its start are left out."""
+
+    name: str  # its public name
+    arguments: tuple[object, ...]  # as the program gave them by position; others than plain values as text
+    named: Mapping[str, object]  # those given by name
+    line: int  # of the actor's source, from 1; `NO_LINE` on an engine that does not count lines
+    cycles: int = 0  # used by the call, a nested frame included
+    cells: int = 0  # the same in cells
+    answer: object = None
+    refusal: str = ""  # why it was refused, if it was
+    frame: "FrameTrace | None" = None  # the nested frame that it ran
+
+
+class FrameTrace(Struct, eq=False):
+    """One frame, while it runs and afterwards."""
+
+    frame: Frame
+    sender: bytes  # immediate caller, 20 bytes
+    base: Cycles  # the price of the frame itself
+    cycles_limit: int  # that it could use, its base included
+    cycles: int = 0  # used, its base and nested frames included
+    cells: int = 0  # the same in cells
+    calls: list[HostCallTrace] = field(default_factory=list)
+    # Cycles used by each line, nested frames and the base excluded; on an engine without lines all are of `NO_LINE`.
+    lines: dict[int, int] = field(default_factory=dict)
+    return_value: bytes = b""
+    error: ErrorObject | None = None
+
+    @property
+    def nested(self) -> list["FrameTrace"]:
+        """The frames that its host calls have run, in order."""
+        return [call.frame for call in self.calls if call.frame is not None]
+
+    @property
+    def own_cycles(self) -> int:
+        """Cycles used by its own lines: without its base and nested frames."""
+        return self.cycles - self.base - sum(each.cycles for each in self.nested)
+
+
+class Tracer:
+    """Follows the frames of one engine, whose frames run one at a time.
+
+    Attributes:
+        on_frame: Called with each outermost frame and its host, when the frame begins.
+    """
+
+    def __init__(self, params: ChainParams, on_frame: Callable[[Host, FrameTrace], None]) -> None:
+        self.on_frame = on_frame
+        self._params = params
+        self._open: list[FrameTrace] = []
+        self._calling: list[HostCallTrace] = []
+        self._gauge: LineGauge | None = None
+
+    def begin(self, frame: Frame, host: Host, meter: Meter) -> FrameTrace:
+        """Note that a frame begins; its base is paid."""
+        sender = host.context()["sender"]
+        base = self._params.costs.frame_base
+        trace = FrameTrace(frame, sender, base, meter.cycles_limit - meter.cycles_used + base)  # type: ignore[arg-type]
+        if self._open:
+            self._calling[-1].frame = trace
+        else:
+            self.on_frame(host, trace)
+        self._open.append(trace)
+        return trace
+
+    def end(self, trace: FrameTrace, outcome: FrameOutcome, used: tuple[int, int]) -> None:
+        """Note how a frame ended, and the cycles and cells that it used, its base included."""
+        self._open.pop()
+        trace.cycles, trace.cells = used
+        trace.return_value, trace.error = outcome.return_value, outcome.error
+        rest = trace.own_cycles - sum(trace.lines.values())
+        if rest < 0:
+            # The charge that exhausts a frame is cut off at its limit.
+            last = next(reversed(trace.lines))
+            trace.lines[last] += rest
+        elif rest:
+            trace.lines[NO_LINE] = trace.lines.get(NO_LINE, 0) + rest
+
+    def follow(self, name: str, call: HostCall) -> HostCall:
+        """Return a host call that is noted in the frame that makes it."""
+        if name in READINGS:
+            return call
+
+        @wraps(call)
+        def followed(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+            meter, caller, gauge = site.meter, self._open[-1], self._gauge
+            line = NO_LINE if gauge is None else gauge.line()
+            shown = {str(key): _shown(value) for key, value in named.items()}
+            noted = HostCallTrace(name, tuple(map(_shown, positional)), shown, line)
+            caller.calls.append(noted)
+            self._calling.append(noted)
+            cycles, cells = meter.cycles_used, meter.cells_used
+            try:
+                noted.answer = call(site, positional, named)
+            except BaseException as error:
+                noted.refusal = str(error) if isinstance(error, Rejection) else type(error).__name__
+                raise
+            finally:
+                self._gauge = gauge
+                self._calling.pop()
+                noted.cycles, noted.cells = meter.cycles_used - cycles, meter.cells_used - cells
+                nested = 0 if noted.frame is None else noted.frame.cycles
+                if gauge is not None and noted.cycles > nested:
+                    gauge.lines[line] = gauge.lines.get(line, 0) + noted.cycles - nested
+            return noted.answer
+
+        return followed
+
+    def gauge(self, program: Program, meter: Meter, deepest: int, shared: Collection[int]) -> Gauge:
+        """Return the gauge of the frame that begins, which counts cycles by line."""
+        trace = self._open[-1]
+        prices = line_prices(trace.frame.source, self._params.source)
+        self._gauge = LineGauge(program.filename, prices, trace.lines, meter, deepest, shared)
+        return self._gauge
+
+
+class LineGauge(Gauge):
+    """A gauge that notes which line of the program uses cycles.
+
+    A basic block is charged before its first statement; its cycles are noted for the line of each statement.
+    """
+
+    __slots__ = ("_filename", "_prices", "lines")
+
+    def __init__(
+        self, filename: str, prices: Mapping[tuple[int, int], Split], lines: dict[int, int], *limits: Any
+    ) -> None:
+        super().__init__(*limits)
+        self.lines = lines
+        self._filename = filename
+        self._prices = prices
+
+    def charge(self, cycles: int) -> None:
+        """Use cycles, as `Gauge.charge`."""
+        self._note(cycles, currentframe())
+        super().charge(cycles)
+
+    def turn(self, cycles: int, here: int) -> None:
+        """Use cycles, as `Gauge.turn`."""
+        self._note(cycles, currentframe())
+        super().turn(cycles, here)
+
+    def line(self) -> int:
+        """Return the line of the program that runs now; `NO_LINE` if none does."""
+        frame = self._place(currentframe())
+        return NO_LINE if frame is None else frame.f_lineno or NO_LINE
+
+    def _note(self, cycles: int, caller: FrameType | None) -> None:
+        if not cycles:
+            return
+        while caller is not None and identity(caller.f_code) in _CHARGING:
+            caller = caller.f_back
+        frame = self._place(caller)
+        line = NO_LINE if frame is None else frame.f_lineno or NO_LINE
+        split = self._prices.get((line, cycles)) if frame is caller else None
+        for each, part in split or ((line, cycles),):
+            self.lines[each] = self.lines.get(each, 0) + part
+
+    def _place(self, frame: FrameType | None) -> FrameType | None:
+        """Return the innermost frame of the program's own code, up to where the engine runs it."""
+        while frame is not None and frame.f_code.co_filename != self._filename:
+            frame = None if frame.f_code is _RUN else frame.f_back
+        return frame
+
+
+_CHARGING: Final = frozenset(
+    identity(function.__code__)
+    for function in (LineGauge.charge, LineGauge.turn, Gauge.enter, Gauge.begin, Gauge.caught)
+)
+"""What charges a basic block for the code that calls it."""
+_RUN: Final[CodeType] = NativeEngine.run.__code__
+
+
+class TracedEngine(Struct, frozen=True):
+    """An `Engine` whose frames a tracer follows."""
+
+    inner: Engine
+    tracer: Tracer
+
+    def version(self) -> str:
+        """Return the version of the engine beneath."""
+        return self.inner.version()
+
+    def check_source(self, source: str, code_hash: bytes) -> None:
+        """Check and compile a source; see `Engine.check_source`."""
+        self.inner.check_source(source, code_hash)
+
+    def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
+        """Return the names that can be called; see `Engine.handlers`."""
+        return self.inner.handlers(source, code_hash)
+
+    def name_source(self, code_hash: bytes, path: str) -> None:
+        """Note the file of a program; see `Engine.name_source`."""
+        self.inner.name_source(code_hash, path)
+
+    def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
+        """Run a frame to its end; see `Engine.run`."""
+        before = meter.cycles_used, meter.cells_used
+        trace = self.tracer.begin(frame, host, meter)
+        outcome = FrameOutcome(b"", None)
+        try:
+            outcome = self.inner.run(frame, host, meter)
+        finally:
+            cycles, cells = meter.charged()
+            self.tracer.end(trace, outcome, (cycles - before[0] + trace.base, cells - before[1]))
+        return outcome
+
+    def perform(self, action: Callable[[], T]) -> T:
+        """Run an action where frames run; see `Engine.perform`."""
+        return self.inner.perform(action)
+
+    def prepare(self) -> None:
+        """Load in advance what the first frames need."""
+        self.inner.prepare()
+
+    def close(self) -> None:
+        """Release what the engine beneath holds."""
+        self.inner.close()
+
+
+def _shown(value: object) -> object:
+    """Return an argument in a plain type, others as text; no code of the program runs."""
+    return value if identity(type(value)) in _PLAIN else printed_text((value,), " ", "")

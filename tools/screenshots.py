@@ -94,7 +94,7 @@ def serving(mechanism: str) -> Iterator[tuple[str, list[Shot]]]:
         scene = open_scene(mechanism, STEPS[mechanism], data_dir=directory)
         shots = shots_of(scene)
         scene.chain.close()
-        arguments = ["dev", "--manual", "--port", "0", "--chain", str(directory), "--json"]
+        arguments = ["dev", "--pace", "manual", "--port", "0", "--chain", str(directory), "--json"]
         node = subprocess.Popen([sys.executable, "-m", "trailboss", *arguments], stdout=subprocess.PIPE, text=True)
         try:
             text = ""

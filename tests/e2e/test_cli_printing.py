@@ -36,7 +36,7 @@ def test_commands_show_what_actors_print(run: Run, ask: Ask, tmp_path: Path, kin
         run("init")
         check(run, ask, "chain")
     else:
-        with running_node("--auto") as url:
+        with running_node("--pace", "auto") as url:
             check(run, ask, url)
 
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
 from typing import IO, Any
 
 import httpx
@@ -18,7 +19,7 @@ from trailboss.chain.development import development_account
 from trailboss.crypto.digest import sha256
 
 ACTORS = Path(__file__).parents[2] / "examples" / "actors"
-HEARTBEAT = ACTORS / "heartbeat.py"
+CLOCK, HEARTBEAT = ACTORS / "clock.py", ACTORS / "heartbeat.py"
 
 
 @contextmanager
@@ -48,19 +49,19 @@ def ready(output: IO[str]) -> Any:
 
 @pytest.fixture(scope="module")
 def fifo_node() -> Iterator[str]:
-    with running_node("--auto", "--block-time", "3600s") as url:
+    with running_node("--pace", "auto", "--block-time", "3600s") as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def globalbox_node() -> Iterator[str]:
-    with running_node("--auto", "--block-time", "3600s", "--mechanism", "globalbox") as url:
+    with running_node("--pace", "auto", "--block-time", "3600s", "--mechanism", "globalbox") as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def manual_node() -> Iterator[str]:
-    with running_node("--manual") as url:
+    with running_node("--pace", "manual") as url:
         yield url
 
 
@@ -121,10 +122,24 @@ def test_commands_say_the_same_of_a_node_as_of_a_directory_when_both_have_done_t
             (0, ("reorg", "--depth", "2")),
             (0, ("mine", "--to", "40")),
             (2, ("mine", "--to", "3")),
+            (0, ("next",)),
+            (1, ("next", "--actor", owner, "--within", "3")),
             (1, ("timer", "explain", "0x1234567890")),
             (0, ("status",)),
         ],
     )
+
+
+def test_clock_reaches_tick_1000_without_a_call_when_the_pace_is_due(run: Run, ask: Ask) -> None:
+    """Every fire is in the block of its height, and a transaction that waits comes in between."""
+    with running_node("--pace", "due", "--no-explorer") as url:
+        clock = ask("deploy", CLOCK, "--value", "100000cby", "--chain", url)["actor"]
+        while ask("status", "--chain", url)["height"] < 5_006:
+            sleep(0.05)
+        ask("send", "1", "5cby", "--chain", url)
+        httpx.post(f"{url}/dev/pace", json={"pace": "manual"}).raise_for_status()
+        fires = ask("events", "--name", "timer.fired", "--actor", clock, "--limit", "0", "--chain", url)["events"]
+    assert [each["block_height"] for each in fires[:1000]] == list(range(6, 5_002, 5))
 
 
 def test_commands_of_globalbox_say_the_same_of_a_node_when_it_runs_that_mechanism(
@@ -159,7 +174,7 @@ def test_timer_that_waited_is_explained_from_the_index_when_a_node_is_asked(
     room = ("timers.lane_cycles_per_block=550000", "lane.max_cycles_per_fire=550000")
     tight = ("--mechanism", "lane", "--param", room[0], "--param", room[1])
     run("init", *tight)
-    with running_node("--auto", *tight) as url:
+    with running_node("--pace", "auto", *tight) as url:
         for place in ("chain", url):
             orders = [("schedule", "--height", "9", "--gas-limit", "550000", "--chain", place) for _ in range(3)]
             timers = [ask(*order)["return_value"] for order in orders]
@@ -311,7 +326,7 @@ def test_key_file_is_warned_of_when_others_can_read_it(run: Run) -> None:
 
 def test_events_are_followed_when_a_node_goes_on_and_back(run: Run, ask: Ask) -> None:
     """What there was since a block, what comes, that the chain has gone back, and what comes instead: a line each."""
-    with running_node("--auto", "--block-time", "3600s") as url:
+    with running_node("--pace", "auto", "--block-time", "3600s") as url:
         timers = [ask("schedule", "--height", str(height), "--url", url)["return_value"] for height in (5, 8, 11)]
         run("mine", "--to", 6, "--url", url)
         with program("events", "--follow", "--since", 0, "--json", "--name", "timer.fired", "--url", url) as process:
@@ -330,7 +345,7 @@ def test_events_are_followed_when_a_node_goes_on_and_back(run: Run, ask: Ask) ->
 
 def test_events_are_followed_from_the_head_on_when_nobody_says_since_when(run: Run, ask: Ask) -> None:
     """What there was is not told."""
-    with running_node("--auto", "--block-time", "3600s") as url:
+    with running_node("--pace", "auto", "--block-time", "3600s") as url:
         ask("schedule", "--height", 5, "--url", url)
         later = ask("schedule", "--height", 8, "--url", url)["return_value"]
         run("mine", "--to", 6, "--url", url)

@@ -75,7 +75,7 @@ def long_chain(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     """Run a node whose chain has some events in every block."""
     source = tmp_path_factory.mktemp("actor") / "beacon.py"
     source.write_text(BEACON)
-    with running_node("--auto", "--mechanism", request.param) as url:
+    with running_node("--pace", "auto", "--mechanism", request.param) as url:
         yield _grown(url, source)
 
 

@@ -120,7 +120,7 @@ def test_stop_ends_what_runs(ask: Ask, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [("--auto",), ("--manual",), ("--block-time", "1s"), ("--chain", "x"), ("--port", 1), ("--clock", "wall")]
+    "given", [("--pace", "auto"), ("--block-time", "1s"), ("--chain", "x"), ("--port", 1), ("--clock", "wall")]
 )
 def test_node_of_a_network_takes_no_pace_and_no_place(run: Run, ask: Ask, given: tuple[object, ...]) -> None:
     """Its home and its network decide on them."""

@@ -113,7 +113,7 @@ def test_former_spelling_sets_a_timer_still(run: Run, ask: Ask) -> None:
 
 @pytest.fixture
 def node() -> Iterator[str]:
-    with running_node("--auto") as url:
+    with running_node("--pace", "auto") as url:
         yield url
 
 

@@ -99,7 +99,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     bad = [links.actor(hostile.address), *map(links.timer, sorted(touched)), *map(links.block, sorted(blocks))]
     bad += [links.transaction(shouted.origin_hash), links.OVERVIEW, links.EVENTS, f"{links.TIMERS}?state=all"]
     scene.chain.close()
-    arguments = ["dev", "--manual", "--port", "0", "--chain", str(folder / "chain"), "--json"]
+    arguments = ["dev", "--pace", "manual", "--port", "0", "--chain", str(folder / "chain"), "--json"]
     log = (folder / "log").open("wb")
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     node = subprocess.Popen(

@@ -32,6 +32,7 @@ PANELS: Final = {
         ("update", "schedule:update", "Update the payload, gas limit or bid of one of your timers."),
         ("cancel", "schedule:cancel", "Cancel one of your timers."),
         ("mine", "chain:mine", "Build blocks without transactions; due timers run in them."),
+        ("next", "chain:next_fire", "Build blocks up to the next in which a timer fires."),
         ("govern", "govern:govern", "Send system instructions as the deployer."),
         ("activation", "activation:activation", "Rehearse the activation of the timer lane, and vote for it."),
         ("reorg", "chain:reorg", "Drop the last blocks, with all their effects."),

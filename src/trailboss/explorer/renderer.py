@@ -30,6 +30,7 @@ QUIET_SECONDS: Final = 3  # a node that has built no block for three block times
 MILLISECONDS: Final = 1_000
 RHYTHMS: Final = {
     Rhythm.AUTO: "a block for each transaction, and every {time:,} ms while a timer is pending",
+    Rhythm.DUE: "a block for each transaction, and all up to the next timer at once",
     Rhythm.MANUAL: "blocks on request",
     Rhythm.INTERVAL: "a block every {time:,} ms",
     Rhythm.NETWORK: "blocks of a network",

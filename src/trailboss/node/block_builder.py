@@ -226,6 +226,13 @@ class Builder:
                 end = min(height, self.chain.height + BATCH_BLOCKS)
                 self._publish(tuple(self.chain.advance_to(end)), begun)
 
+    def skip(self) -> None:
+        """Build empty blocks up to the next in which something happens, at most `BATCH_BLOCKS` of them."""
+        begun = self._clocks.now()
+        chain = self.chain
+        last = chain.idle_until(chain.height + BATCH_BLOCKS - 1) + 1
+        self._publish(tuple(chain.advance_to(last)), begun)
+
     def mark(self) -> Mark:
         """Return the present point, for `revert`."""
         return Mark(self.chain.snapshot(), tuple(self._mempool.pooled()))

@@ -14,7 +14,7 @@ class BlockTimer:
     of the grid that pass while a block is built give one block together, at once: never two for having been slow.
 
     Under ``AUTO`` a block is due after a call since the last one, and while something is awaited, when the last one is
-    an interval old. Under ``MANUAL`` none is ever due. Decision: D-70, D-95.
+    an interval old; under ``DUE`` at once. Under ``MANUAL`` none is ever due. Decision: D-70, D-95, D-122.
     """
 
     __slots__ = ("_interval", "_is_awaited", "_is_called", "_next", "_start", "pace")
@@ -51,8 +51,9 @@ class BlockTimer:
     def is_due(self, now: int) -> bool:
         """Return whether a block is to be built now."""
         deadline = self.deadline
-        is_asked = self._is_called and self.pace.rhythm is Rhythm.AUTO
-        return is_asked or (deadline is not None and now >= deadline)
+        is_asked = self._is_called and self.pace.is_prompt
+        is_awaited = self._is_awaited and self.pace.rhythm is Rhythm.DUE
+        return is_asked or is_awaited or (deadline is not None and now >= deadline)
 
     def built(self, now: int) -> None:
         """Note that a block has been built: what did not fit it may fit the next; ``AUTO`` counts time from here."""

@@ -123,7 +123,7 @@ class ChainThread:
 
     def wake(self) -> None:
         """Have the thread build a block of what waits, if the pace says so."""
-        if self.pace.rhythm is Rhythm.AUTO:
+        if self.pace.is_prompt:
             self._commands.put(_do_nothing)
 
     def set_pace(self, pace: Pace) -> Future[None]:
@@ -156,7 +156,7 @@ class ChainThread:
         The steps before it must have been dealt with, so that all are announced in order.
         """
         self.is_build_scheduled = False
-        if self._timer.pace.rhythm is not Rhythm.AUTO or self._is_stopping:
+        if not self._timer.pace.is_prompt or self._is_stopping:
             return
         if self._steps_behind == 0 and self._token.acquire(blocking=False):
             try:
@@ -199,6 +199,8 @@ class ChainThread:
         # A block that only a call made due is built if there is something to put into it.
         if self.builder.build(late=late, within=within, is_optional=late is None):
             self._timer.built(self._now())
+        elif pace.rhythm is Rhythm.DUE and self.builder.chain.awaits_blocks():
+            self.builder.skip()
 
     def _run_command(self) -> None:
         """Run the next command, if one comes before a block is due."""

@@ -27,6 +27,7 @@ class Rhythm(Enum):
 
     INTERVAL = "interval"
     AUTO = "auto"
+    DUE = "due"
     MANUAL = "manual"
     NETWORK = "network"
 
@@ -35,11 +36,12 @@ class Pace(Struct, frozen=True):
     """When blocks are built."""
 
     # ``INTERVAL``: one every so often, empty ones too. ``AUTO``: one as soon as a transaction waits, and one every so
-    # often while a timer lives. ``MANUAL``: only on request; the first two build on request too. ``NETWORK``: when the
-    # validators of a network agree on one.
+    # often while a timer lives. ``DUE``: one as soon as a transaction waits, and while a timer lives all blocks up to
+    # the next in which something happens, at once. ``MANUAL``: only on request; the others build on request too.
+    # ``NETWORK``: when the validators of a network agree on one.
     rhythm: Rhythm
-    # Milliseconds from one block to the next, 10 to 3,600,000; 0 under the last two. Under ``AUTO`` they are counted
-    # from the last block, whatever that came for.
+    # Milliseconds from one block to the next, 10 to 3,600,000, under the first two; else 0. Under ``AUTO`` they are
+    # counted from the last block, whatever that came for.
     block_time_ms: int = 0
 
     def __post_init__(self) -> None:
@@ -52,6 +54,11 @@ class Pace(Struct, frozen=True):
         if not is_timed and self.block_time_ms:
             raise ConfigurationError(f"the pace {self.rhythm.value} has no block time, not {self.block_time_ms} ms")
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether a transaction that waits has a block at once."""
+        return self.rhythm in (Rhythm.AUTO, Rhythm.DUE)
+
     @classmethod
     def every(cls, block_time_ms: int) -> Self:
         """Return the pace of a block every so many milliseconds."""
@@ -59,6 +66,7 @@ class Pace(Struct, frozen=True):
 
 
 AUTO: Final = Pace(Rhythm.AUTO, BLOCK_TIME_MS)
+DUE: Final = Pace(Rhythm.DUE)
 MANUAL: Final = Pace(Rhythm.MANUAL)
 NETWORK: Final = Pace(Rhythm.NETWORK)
 

@@ -74,7 +74,7 @@ def test_node_says_what_it_is_when_it_is_ready(run: Run, brief: None) -> None:
 
 def test_keys_stand_beside_addresses_when_there_is_room(run: Run, brief: None) -> None:
     """One table instead of two; of many accounts the first ones, and how many more there are."""
-    said = run("dev", "--auto", "--accounts", 30, "--no-explorer", columns=140).stdout
+    said = run("dev", "--pace", "auto", "--accounts", 30, "--no-explorer", columns=140).stdout
     assert "account   address                                           CBY  private key" in said
     assert "10 more accounts: --json has them all" in said
     assert "explorer" not in said
@@ -83,7 +83,7 @@ def test_keys_stand_beside_addresses_when_there_is_room(run: Run, brief: None) -
 
 def test_document_has_everything_when_it_is_asked_for(run: Run, brief: None) -> None:
     """All accounts, and where the node answers."""
-    document = json.loads(run("dev", "--manual", "--accounts", 30, "--port", 4123, "--json").stdout)
+    document = json.loads(run("dev", "--pace", "manual", "--accounts", 30, "--port", 4123, "--json").stdout)
     assert len(document["accounts"]) == 31
     assert document["accounts"][0]["balance"] == 10**15
     assert document["urls"] == {
@@ -174,8 +174,8 @@ def test_node_is_refused_when_there_is_no_chain(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--auto", "--manual"], "--auto and --manual are given"),
-        (["--block-time", "1s", "--manual"], "--block-time and --manual are given"),
+        (["--block-time", "1s", "--pace", "due"], "--block-time and --pace due are given"),
+        (["--block-time", "1s", "--pace", "manual"], "--block-time and --pace manual are given"),
         (["--block-time", "fast"], "'fast' is not a time"),
         (["--block-time", "1.5ms"], "'1.5ms' is not a time"),
         (["--block-time", "1.0005s"], "'1.0005s' is not a time"),

@@ -38,7 +38,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_node_ends_with_status_0_when_it_is_asked_to(start: Start, number: signal.Signals) -> None:
     """With an explorer, a stream that is open, a request that waits, and a connection that does nothing."""
-    node = start("dev", "--manual", explorer=True)
+    node = start("dev", "--pace", "manual", explorer=True)
     with socket.create_connection(node.address) as stream, socket.create_connection(node.address):
         stream.sendall(b"GET /events?since=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"200 OK" in stream.recv(4_096)
@@ -51,7 +51,7 @@ def test_node_ends_with_status_0_when_it_is_asked_to(start: Start, number: signa
 
 def test_node_ends_at_once_when_it_is_interrupted_twice(start: Start) -> None:
     """While it waits for a request to be answered, which it gives two seconds."""
-    node = start("dev", "--manual")
+    node = start("dev", "--pace", "manual")
     with socket.create_connection(node.address) as slow:
         head = (
             b"POST /submit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
@@ -67,7 +67,7 @@ def test_node_ends_at_once_when_it_is_interrupted_twice(start: Start) -> None:
 def test_chain_goes_on_where_it_was_when_a_node_is_started_again(start: Start, tmp_path: Path) -> None:
     """Made by the first, opened by the second, with its index and what waited; by `node` without development calls."""
     directory = tmp_path / "chain"
-    node = start("dev", "--chain", directory, "--manual", "--accounts", 3, "--mechanism", "lane")
+    node = start("dev", "--chain", directory, "--pace", "manual", "--accounts", 3, "--mechanism", "lane")
     names = [account["name"] for account in node.document["accounts"]]
     assert names == ["account 0", "account 1", "account 2", "deployer"]
     key = development_account(account_name(1)).private_key
@@ -76,7 +76,7 @@ def test_chain_goes_on_where_it_was_when_a_node_is_started_again(start: Start, t
     assert status == 200
     assert node.end() == 0
 
-    node = start("node", "--chain", directory, "--manual")
+    node = start("node", "--chain", directory, "--pace", "manual")
     assert node.document["accounts"] == []
     assert (node.document["mechanism"], node.document["development"]) == ("lane", False)
     assert node.ask("GET", f"/mempool/transaction/{gift['tx_hash']}")[1]["status"] == "waiting"
@@ -84,7 +84,7 @@ def test_chain_goes_on_where_it_was_when_a_node_is_started_again(start: Start, t
     assert node.post("/faucet", address="0x" + "77" * 20)[0] == 403
     assert node.end() == 0
 
-    node = start("dev", "--chain", directory, "--manual")
+    node = start("dev", "--chain", directory, "--pace", "manual")
     assert node.post("/dev/mine", blocks=3)[1] == {"height": 3}
     assert node.ask("GET", f"/transaction/{gift['tx_hash']}/receipt")[1]["status"] == "ok"
     assert node.end() == 0

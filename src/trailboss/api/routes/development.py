@@ -30,8 +30,8 @@ INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 class PaceAnswer(Struct, frozen=True):
     """What makes the node build blocks."""
 
-    pace: str  # ``interval``, ``auto`` or ``manual``
-    block_time_ms: int  # milliseconds from one block to the next; 0 under ``manual``
+    pace: str  # ``interval``, ``auto``, ``due`` or ``manual``
+    block_time_ms: int  # milliseconds from one block to the next; 0 under ``due`` and ``manual``
 
 
 class SnapshotAnswer(Struct, frozen=True):
@@ -86,7 +86,7 @@ async def dev_pace(
     # Of `interval` and `auto`: milliseconds from one block to the next; `auto` takes 1,000 without it.
     block_time_ms: Annotated[int, integer(BLOCK_TIME_MAX_MS)] = 0,
 ) -> PaceAnswer:
-    """Set the pace of blocks: at an interval, one for each transaction and for timers, or only on request."""
+    """Set the pace of blocks: at an interval, for transactions and timers, up to the next timer, or only on request."""
     development = _development(call)
     try:
         rhythm = Rhythm(pace)

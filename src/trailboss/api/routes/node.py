@@ -30,8 +30,8 @@ class HealthAnswer(Struct, frozen=True, kw_only=True):
     reason: str  # why it failed; empty otherwise
     height: int
     waiting: int  # transactions that wait
-    pace: str  # what makes it build blocks: ``interval``, ``auto`` or ``manual``
-    block_time_ms: int  # milliseconds from one block to the next; 0 under ``manual``
+    pace: str  # what makes it build blocks: ``interval``, ``auto``, ``due`` or ``manual``
+    block_time_ms: int  # milliseconds from one block to the next; 0 under ``due`` and ``manual``
     development: bool  # whether it answers calls under ``/dev``
     version: str  # of the program
 

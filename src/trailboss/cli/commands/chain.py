@@ -14,6 +14,7 @@ from trailboss.chain import Chain, ChainReader
 from trailboss.chain.development import ACCOUNT_BALANCE
 from trailboss.chain.differences import Parting
 from trailboss.chain.export import check_export, export_chain, import_chain, load_chain
+from trailboss.chain.next_fire import WITHIN, advance_to_fire, has_fire
 from trailboss.chain.opening import AUTOMATIC, GenesisOptions, new_genesis
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.cli import options, output
@@ -209,9 +210,41 @@ def mine(
             f"height {end} lies behind: the chain is at {chain.height}",
             "give a height above it, or drop blocks with `trailboss reorg`",
         )
+    if _build(run, chain.advance_to(end), end - chain.height):
+        output.note(f"stopped before height {end}; what is built stays")
+        raise typer.Exit(INTERRUPTED)
+
+
+@command()
+def next_fire(
+    run: Invocation,
+    actor: Annotated[options.Text, options.option("ACTOR", "Await a fire of this actor.", "any")] = None,
+    within: Annotated[int, options.number("Most blocks to build.", least=1)] = WITHIN,
+) -> None:
+    """Build blocks up to the next in which a timer fires.
+
+    Ctrl-C stops between two blocks, and what is built stays.
+
+    Example: trailboss next
+    """
+    chain = run.chain
+    whose, last = run.actor(actor), chain.height + within
+    if _build(run, advance_to_fire(chain, last, whose), within):
+        output.note("stopped before the next fire; what is built stays")
+        raise typer.Exit(INTERRUPTED)
+    if not has_fire(chain.blocks.head, whose):
+        timers = f"timer of {whose}" if whose else "timer"
+        is_over = chain.height < last
+        output.note(f"no {timers} is left that could fire" if is_over else f"no {timers} fired in {within:,} blocks")
+        raise typer.Exit(FAILED)
+
+
+def _build(run: Invocation, blocks: Iterator[Block], most: int) -> bool:
+    """Build blocks, show what happened in them, and return whether Ctrl-C has stopped that."""
+    chain = run.chain
     start, tally, printed = chain.height, Counter[str](), deque[Printed](maxlen=PRINTED_MAX)
-    with output.progress("blocks", end - start, quiet=run.as_json) as advance, _interruptible() as is_interrupted:
-        for block in chain.advance_to(end):
+    with output.progress("blocks", most, quiet=run.as_json) as advance, _interruptible() as is_interrupted:
+        for block in blocks:
             _count(tally, block)
             printed += block_prints(block)
             advance()
@@ -239,9 +272,7 @@ def mine(
         pairs = zip(printed, printed_pairs(printed), strict=True)
         shown = [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs]
         output.print_pairs(output.console(), shown)
-    if chain.height < end:
-        output.note(f"stopped before height {end}; what is built stays")
-        raise typer.Exit(INTERRUPTED)
+    return is_interrupted()
 
 
 @contextmanager

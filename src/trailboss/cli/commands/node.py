@@ -2,6 +2,7 @@
 
 import gc
 import re
+from enum import StrEnum
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -54,28 +55,38 @@ NATIVE_DANGER: Final = ", and actors run in this process: one that never ends or
 _BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
 
 
+class PaceName(StrEnum):
+    """The paces that a command can ask for."""
+
+    INTERVAL = Rhythm.INTERVAL.value
+    AUTO = Rhythm.AUTO.value
+    DUE = Rhythm.DUE.value
+    MANUAL = Rhythm.MANUAL.value
+
+
+PACES: Final = (
+    "When blocks are built: interval, every --block-time; auto, for a transaction, and every --block-time while a "
+    "timer is pending; due, for a transaction, and all up to the next timer at once; manual, on request."
+)
+
+
 class Pacing(Struct, frozen=True):
     """The options that say when blocks are built."""
 
-    block_time: Text = option("TIME", "Time between blocks, empty ones included, as 1s or 250ms.", "1s")
-    auto: bool | None = flag(
-        "--auto", "Build a block when a transaction waits, and every --block-time while a timer is pending."
-    )
-    manual: bool | None = flag("--manual", "Build blocks only on request.")
+    name: Annotated[PaceName, option("NAME", PACES, "interval", name="--pace")] = PaceName.INTERVAL
+    block_time: Text = option("TIME", "Time between blocks under interval and auto, as 1s or 250ms.", "1s")
 
     @property
     def pace(self) -> Pace:
         """When blocks are built; raises `Mistake` for options that contradict each other."""
-        if self.manual:
-            others = [name for name, given in (("--block-time", self.block_time), ("--auto", self.auto)) if given]
-            if others:
-                given = " and ".join((*others, "--manual"))
-                raise Mistake(f"{given} are given", "with --manual a node builds blocks only on request")
-            return node_options.MANUAL
-        return Pace(
-            Rhythm.AUTO if self.auto else Rhythm.INTERVAL,
-            node_options.BLOCK_TIME_MS if self.block_time is None else parse_block_time(self.block_time),
-        )
+        rhythm = Rhythm(self.name.value)
+        if self.name in (PaceName.DUE, PaceName.MANUAL):
+            if self.block_time is not None:
+                what = f"--block-time and --pace {self.name.value} are given"
+                raise Mistake(what, "give --block-time with --pace interval or auto")
+            return Pace(rhythm)
+        time_ms = node_options.BLOCK_TIME_MS if self.block_time is None else parse_block_time(self.block_time)
+        return Pace(rhythm, time_ms)
 
 
 class Serving(Struct, frozen=True):
@@ -142,7 +153,7 @@ def node(
     when blocks come is agreed on with the others. Exit status 3 says that it has stopped with a named reason, and must
     not be started again as it is.
 
-    Example: trailboss node --chain play --auto
+    Example: trailboss node --chain play --pace auto
     """
     if network is None:
         _run(run, pacing, serving, directory=directory, development=False)
@@ -159,8 +170,7 @@ def _check_alone(directory: Path, pacing: Pacing, serving: Serving) -> None:
     given = {
         "--chain": directory != common.DIRECTORY_PATH,
         "--block-time": pacing.block_time is not None,
-        "--auto": bool(pacing.auto),
-        "--manual": bool(pacing.manual),
+        "--pace": pacing.name is not PaceName.INTERVAL,
         "--host": serving.host != usual.host,
         "--port": serving.port != usual.port,
         "--clock": serving.clock is not usual.clock,
@@ -356,6 +366,7 @@ def _pace_words(options: NodeOptions) -> str:
     words = {
         Rhythm.INTERVAL: f"a block every {time}, empty ones too",
         Rhythm.AUTO: f"a block as soon as a transaction waits, and every {time} while a timer is pending",
+        Rhythm.DUE: "a block as soon as a transaction waits, and all up to the next timer at once",
         Rhythm.MANUAL: "no block by itself",
         Rhythm.NETWORK: "a block as soon as the validators agree on one",
     }

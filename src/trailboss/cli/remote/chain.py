@@ -187,7 +187,7 @@ class RemoteChain(ChainReader):
                 return proofs.Proof.from_json(answer["proof"])
             self._look()
         what = f"the state of {self.url} changes faster than it can be proven"
-        raise NotFound(what, "stop its blocks meanwhile: run it with --manual")
+        raise NotFound(what, "stop its blocks meanwhile: run it with --pace manual")
 
     def follow(self, since: int | None, name: str | None, emitter: Address | None) -> Iterator[Event | int]:
         """Yield events from a block on, None for new ones, as they come; and the height when the chain goes back."""
@@ -242,7 +242,7 @@ class RemoteChain(ChainReader):
 def _still_waits(tx_hash: str) -> NotFound:
     return NotFound(
         f"transaction {tx_hash} still waits for a block after {WAIT_MS // MILLISECONDS} s",
-        "a node that runs with --manual builds blocks only when asked: `trailboss mine`",
+        "a node that runs with --pace manual builds blocks only when asked: `trailboss mine`",
     )
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailboss.node.block_timer import NANOSECONDS_PER_MS, BlockTimer
-from trailboss.node.options import AUTO, MANUAL, Pace
+from trailboss.node.options import AUTO, DUE, MANUAL, Pace
 from trailboss.primitives.errors import ConfigurationError
 
 SECOND = 1_000 * NANOSECONDS_PER_MS
@@ -67,6 +67,21 @@ def test_block_is_never_due_when_the_pace_is_manual() -> None:
     table.call()
     assert table.deadline is None
     assert not table.is_due(10**18)
+
+
+def test_block_is_due_at_once_when_a_timer_lives_and_the_pace_is_due() -> None:
+    """Also after a block; and without timers when something waits."""
+    table = BlockTimer(DUE, now=0)
+    assert table.take(0) is None
+    assert not table.is_due(10**18)
+    table.wait_for(is_awaited=True, now=5)
+    assert table.is_due(5)
+    table.take(5)
+    assert table.is_due(5)
+    table.wait_for(is_awaited=False, now=6)
+    assert not table.is_due(6)
+    table.call()
+    assert table.is_due(6)
 
 
 def test_new_grid_begins_when_the_pace_changes() -> None:

@@ -188,6 +188,7 @@ def examples(scene: Scene) -> dict[str, Example]:
         "faucet": ("/faucet", {"address": scene.account}),
         "dev_mine": ("/dev/mine", {"blocks": 2}),
         "dev_advance": ("/dev/advance", {"height": MINED + DUE_IN}),
+        "dev_crowd": ("/dev/crowd", {"kind": "expiry", "blocks": 2}),
         "dev_pace": ("/dev/pace", {"pace": "auto"}),
         "dev_snapshot": ("/dev/snapshot", {}),
         "dev_revert": ("/dev/revert", {"snapshot": 1}),

@@ -109,7 +109,7 @@ _STOCK: Final[Mapping[str, _Stock]] = MappingProxyType(
 
 def scheduler_address(chain: ChainReader, owner: Address) -> Address:
     """Return the address of an owner's scheduler under the chain's mechanism, deployed or not."""
-    return draft_deployment(owner, _source(_stock(chain).file), _SALT)[1]
+    return draft_deployment(owner, stock_source(_stock(chain).file), _SALT)[1]
 
 
 def draft_schedule(
@@ -143,6 +143,37 @@ def draft_schedule(
     elif stock.names_target:
         asked.setdefault("target", scheduler_address(chain, owner))
     return instructions | _draft(chain, owner, "schedule", encode_canonical(asked), value)
+
+
+def options_of(chain: ChainReader) -> frozenset[str]:
+    """Return the fields of `TimerOrder` that an order may have under the chain's mechanism; fees in a lane alone."""
+    stock = _stock(chain)
+    own = set(stock.options) if chain.rules().market.rule is not None else set(stock.options).difference(_FEES)
+    return frozenset(own.union(stock.offer))
+
+
+def booking_of(chain: ChainReader, order: TimerOrder, actor: Address) -> dict[str, Any]:
+    """Return how an actor sets a timer of its own: what the call names the height, its other arguments, its own bid.
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for an option that the chain's mechanism does not have.
+    """
+    stock, given = _stock(chain), _given(order)
+    for name in given:
+        if name not in stock.options and name not in stock.offer:
+            raise _no_option(chain, stock, name)
+    asked = {key: given[name] for name, key in stock.options.items() if name in given}
+    height_name = stock.options["height"]
+    del asked[height_name]
+    bid: dict[str, int] = {}
+    if stock.offer:
+        asked["gba"] = actor
+        tip = given.get(_FEES[1], 0)
+        cap = given.get(_FEES[0], 2 * chain.rules().timer_basefees()[0] + tip)
+        bid = dict(zip(stock.offer.values(), (cap, tip), strict=True))
+    elif stock.names_target:
+        asked.setdefault("target", actor)
+    return {"height_name": height_name, "fields": asked, "offer": encode_canonical(bid) if bid else b""}
 
 
 def draft_watch(
@@ -207,7 +238,7 @@ def ended_refusal(chain: ChainReader, timer_id: Hash32) -> Rejection:
 def _draft(
     chain: ChainReader, owner: Address, handler: str, payload: bytes, value: int | None
 ) -> dict[str, Instruction]:
-    source = _source(_stock(chain).file)
+    source = stock_source(_stock(chain).file)
     deployment, address = draft_deployment(owner, source, _SALT, entitlements=[TIMER_SCHEDULE])
     is_deployed = _has_code(chain, address)
     amount = (0 if is_deployed else FUNDS) if value is None else value
@@ -231,7 +262,7 @@ def _draft_agent(
         what = f"the tip is {tip}, above max_fee_per_cycle, {cap}, which caps it"
         raise Rejection(RejectionReason.INVALID_INPUT, what, tip_per_cycle=str(tip), max_fee_per_cycle=str(cap))
     payload = encode_canonical({"tip_per_cycle": 0, **offer})
-    deployment, address = draft_deployment(owner, _source(_AGENT), keccak256(payload), init_payload=payload)
+    deployment, address = draft_deployment(owner, stock_source(_AGENT), keccak256(payload), init_payload=payload)
     return ({} if _has_code(chain, address) else {"agent": deployment}), address
 
 
@@ -275,5 +306,6 @@ def _no_option(chain: ChainReader, stock: _Stock, name: str) -> Rejection:
 
 
 @cache
-def _source(file: str) -> bytes:
+def stock_source(file: str) -> bytes:
+    """Return the source of a stock actor, by its file."""
     return resources.files("trailboss.chain").joinpath("stock_actors", file).read_bytes()

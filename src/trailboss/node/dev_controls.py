@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
+from trailboss.chain.crowd import Storm, Wave, congestion, draft_crowd, storm
 from trailboss.chain.development import (
     DEPLOYER,
     DevelopmentAccount,
@@ -124,6 +125,21 @@ class Development:
         """Take a timer away without running it; ``NOT_FOUND`` if it is not live."""
         return await self._govern(lambda view: draft_drop(view, timer_id))
 
+    async def congest(self, blocks: int, load: float) -> list[Hash32]:
+        """Let a crowd fill the cycles of fires in some blocks; return the hashes of its transactions.
+
+        Raises:
+            Rejection: ``INVALID_INPUT`` for what makes no crowd, or that of the mempool.
+        """
+        return await self._do(lambda builder: self._crowd(builder.view, congestion(builder.view, blocks, load)))
+
+    async def storm(self, kind: str, blocks: int) -> list[Hash32]:
+        """Let timers of a crowd fall due at one height, for the cycles of so many blocks; otherwise as `congest`."""
+        is_funded = kind != Storm.UNFUNDED
+        return await self._do(
+            lambda builder: self._crowd(builder.view, storm(builder.view, kind, blocks), funded=is_funded)
+        )
+
     async def impersonate(self, sender: Address, instruction: Instruction, terms: Terms = DEFAULT_TERMS) -> Hash32:
         """Send a transaction of any account, without its key."""
 
@@ -184,9 +200,17 @@ class Development:
             deployer=str(deployer.address),
         )
 
-    def _send_from(self, view: ChainView, account: DevelopmentAccount, instruction: Instruction) -> Hash32:
+    def _crowd(self, view: ChainView, waves: list[Wave], *, funded: bool = True) -> list[Hash32]:
+        return [
+            self._send_from(view, development_account(draft.sender), draft.instruction, draft.terms)
+            for draft in draft_crowd(view, waves, funded=funded)
+        ]
+
+    def _send_from(
+        self, view: ChainView, account: DevelopmentAccount, instruction: Instruction, terms: Terms = DEFAULT_TERMS
+    ) -> Hash32:
         waiting = self._waiting(view, account.address)
-        return self._send(draft_transaction(view, instruction, account.private_key, waiting=waiting))
+        return self._send(draft_transaction(view, instruction, account.private_key, terms=terms, waiting=waiting))
 
     def _waiting(self, view: ChainView, sender: Address) -> int:
         account = view.account(sender)

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain as chained
 from tempfile import TemporaryDirectory
 from time import monotonic_ns, time_ns
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from trailboss.model.timers import Timer
 from trailboss.model.transactions import Transaction
 from trailboss.node.block_builder import Builder, Clocks, Published, StoppingError
 from trailboss.node.chain_thread import STOPPING, ChainThread
+from trailboss.node.crowd import NodeCrowd
 from trailboss.node.dev_controls import Development
 from trailboss.node.feed import Feed
 from trailboss.node.logs import log_failure, log_step
@@ -35,6 +36,9 @@ from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
 from trailboss.primitives.units import check_range
 from trailboss.views import Answer
 from trailboss.views.read_only_calls import ask_actor, try_timer
+
+if TYPE_CHECKING:
+    from trailboss.simulator.live import LiveCrowd
 
 Result = TypeVar("Result")
 WORKERS: Final = 2  # threads that admit long submissions: signature checks leave the interpreter to others
@@ -110,6 +114,7 @@ class Node:
         )
         self.feed = Feed(self.view)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="worker")
+        self.crowd: NodeCrowd | None = None  # whose orders are sent after each step; None for none
         self._waits: dict[bytes, set[asyncio.Future[TransactionOutcome]]] = {}
         self._loop: asyncio.AbstractEventLoop
         self._is_closed = False
@@ -211,6 +216,10 @@ class Node:
         """Go on at another pace."""
         await asyncio.wrap_future(self._chain_thread.set_pace(pace))
 
+    def gather(self, crowd: "LiveCrowd") -> None:
+        """Let the agents of a crowd send transactions from the next block on."""
+        self.crowd = NodeCrowd(crowd, self.mempool, partial(self.admit, are_signed=False))
+
     def start(self) -> None:
         """Begin to build blocks, and to announce them to the running event loop."""
         self._loop = asyncio.get_running_loop()
@@ -305,6 +314,8 @@ class Node:
         self.watchtower.record(published)
         self.feed.publish(published)
         self.lender.end_leases()
+        if self.crowd is not None:
+            self.crowd.record(published)
         if self._waits:
             for block in published.blocks:
                 self._finish_waits(included(block))

@@ -229,6 +229,7 @@ def test_development_calls_are_refused_when_the_node_is_none() -> None:
             ("/dev/revert", {"snapshot": 1}),
             ("/dev/reorg", {"depth": 1}),
             ("/dev/pace", {"pace": "auto"}),
+            ("/dev/crowd", {"kind": "expiry"}),
             ("/dev/set_balance", {"address": str(FRIEND), "amount": 1}),
             ("/dev/hold", {"timer_id": "00" * 32}),
             ("/dev/force", {"timer_id": "00" * 32}),
@@ -269,6 +270,18 @@ def test_clock_and_branches_are_moved(manual: Api) -> None:
     assert manual.error("POST", "/dev/advance", 422, json={"height": 2})["context"]["current_height"] == 3
     assert manual.error("POST", "/dev/mine", 400, json={"blocks": 0})["context"]["rule"].startswith(
         "an integer within 1"
+    )
+
+
+def test_crowd_competes_when_it_is_called(manual: Api) -> None:
+    """Its timers are in the next block; a kind that there is not is refused with those that there are."""
+    for members in ({"kind": "expiry", "blocks": 3}, {"blocks": 2, "load_percent": 150}):
+        assert manual.post("/dev/crowd", members)["tx_hashes"]
+        manual.post("/dev/mine", {"blocks": 6})
+    timers = manual.get("/status")["timers"]
+    assert (timers["scheduled"], timers["expired"]) == (3 * 4 + 2 * 6, 2 * 4)
+    assert (
+        "one of congestion, expiry" in manual.error("POST", "/dev/crowd", 400, json={"kind": "hail"})["context"]["rule"]
     )
 
 

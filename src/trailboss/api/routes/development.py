@@ -10,6 +10,7 @@ from trailboss.api.requests import U64, Positive, choice, integer
 from trailboss.api.routes.chain import HeightAnswer
 from trailboss.api.routes.submission import TIMEOUT_DEFAULT, SubmissionOutcome, outcome_answer
 from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
+from trailboss.chain.crowd import BLOCKS, LOAD, Storm
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.node.block_builder import ADVANCE_MAX
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 routes: Final = Routes("development")
 REFUSES: Final = (HttpReason.DEVELOPMENT_ONLY, HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE)
+CONGESTION: Final = "congestion"
+BLOCKS_MAX: Final = 1_000
+PERCENT: Final = 100
+LOAD_PERCENT: Final = round(LOAD * PERCENT)
+LOAD_PERCENT_MAX: Final = 10_000
 INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
 
@@ -32,6 +38,12 @@ class PaceAnswer(Struct, frozen=True):
 
     pace: str  # ``interval``, ``auto``, ``due`` or ``manual``
     block_time_ms: int  # milliseconds from one block to the next; 0 under ``due`` and ``manual``
+
+
+class CrowdAnswer(Struct, frozen=True):
+    """A crowd on its way."""
+
+    tx_hashes: list[Hash32]  # of its transactions, which wait for a block
 
 
 class SnapshotAnswer(Struct, frozen=True):
@@ -76,6 +88,22 @@ async def dev_advance(
 ) -> HeightAnswer:
     """Build blocks up to a height; every due timer runs in its own block."""
     return HeightAnswer(await _development(call).advance(height))
+
+
+@routes.post("/dev/crowd", refuses=REFUSES)
+async def dev_crowd(
+    call: Call,
+    *,
+    kind: Annotated[str, choice(CONGESTION, *Storm)] = CONGESTION,  # what the crowd does
+    blocks: Annotated[int, integer(BLOCKS_MAX, 1)] = BLOCKS,  # blocks whose cycles it asks for
+    # Of `congestion`: cycles that it asks for in each block, in hundredths of what the fires of one may use.
+    load_percent: Annotated[int, integer(LOAD_PERCENT_MAX, 1)] = LOAD_PERCENT,
+) -> CrowdAnswer:
+    """Let strangers schedule timers that compete with others: over several blocks, or all due at one height."""
+    development = _development(call)
+    if kind == CONGESTION:
+        return CrowdAnswer(await development.congest(blocks, load_percent / PERCENT))
+    return CrowdAnswer(await development.storm(kind, blocks))
 
 
 @routes.post("/dev/pace", refuses=REFUSES)

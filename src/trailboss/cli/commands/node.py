@@ -2,6 +2,7 @@
 
 import gc
 import re
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from textwrap import fill
@@ -17,7 +18,7 @@ from trailboss.chain.opening import AUTOMATIC, GenesisOptions, funded_accounts, 
 from trailboss.cli import options as common
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.commands.sandbox import build_if_missing
-from trailboss.cli.errors import NETWORK_INSTALL, NODE_INSTALL, Mistake, installed
+from trailboss.cli.errors import NETWORK_INSTALL, NODE_INSTALL, STUDY_INSTALL, Mistake, installed
 from trailboss.cli.options import Number, Text, Texts, flag, number, option
 from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
 from trailboss.cli.values import parse_overrides
@@ -116,6 +117,10 @@ def dev(
     param: common.Params = None,
     accounts: common.Accounts = None,
     vm: common.Engine = None,
+    crowd: Annotated[
+        Path | None,
+        option("SCENARIO", "Let the agents of a scenario act; the chain's rules are its own."),
+    ] = None,
     serving: Serving,
 ) -> None:
     """Run a development chain: accounts, API, explorer, and calls that change the chain.
@@ -128,9 +133,12 @@ def dev(
     wanted = GenesisOptions(
         preset=preset, mechanism=mechanism, overrides=overrides, accounts=accounts, vm=vm or AUTOMATIC
     )
+    if crowd is not None and pacing.pace.is_prompt:
+        what = f"--crowd and --pace {pacing.name.value} are given: each block would call for the next at once"
+        raise Mistake(what, "give --crowd with --pace interval or manual")
     if vm == EngineName.SANDBOX:
         build_if_missing()
-    _run(run, pacing, serving, directory=chain, genesis=wanted)
+    _run(run, pacing, serving, crowd=crowd, directory=chain, genesis=wanted)
 
 
 @command(on_chain=False)
@@ -185,7 +193,16 @@ def _check_alone(directory: Path, pacing: Pacing, serving: Serving) -> None:
         )
 
 
-def _run(run: Invocation, pacing: Pacing, serving: Serving, home: Home | None = None, **chain: Any) -> None:
+def _run(
+    run: Invocation,
+    pacing: Pacing,
+    serving: Serving,
+    *,
+    home: Home | None = None,
+    crowd: Path | None = None,
+    **chain: Any,
+) -> None:
+    agents = None if crowd is None else _agents(crowd)
     engine = None if home is None else find_engine()
     limit = node_options.default_rate_limit(serving.host) if serving.rate_limit is None else serving.rate_limit
     options = NodeOptions(
@@ -202,6 +219,8 @@ def _run(run: Invocation, pacing: Pacing, serving: Serving, home: Home | None = 
     def begin(node: "Node", port: int) -> None:
         gc.freeze()
         gc.enable()
+        if agents is not None:
+            agents(node)
         (_show_document if run.as_json else _show)(node, port)
 
     # What is imported stays, and looking for garbage in it would take a tenth of the start.
@@ -228,6 +247,16 @@ def _run(run: Invocation, pacing: Pacing, serving: Serving, home: Home | None = 
         gc.enable()
     if status:
         raise typer.Exit(status)
+
+
+def _agents(path: Path) -> Callable[["Node"], None]:
+    """Return what lets the agents of a scenario act on a node."""
+    with installed("a crowd", STUDY_INSTALL):
+        from trailboss.simulator.live import LiveCrowd  # noqa: PLC0415
+        from trailboss.simulator.scenario import read_scenario  # noqa: PLC0415
+
+    scenario = read_scenario(path)
+    return lambda node: node.gather(LiveCrowd(scenario, node.view))
 
 
 def _check_chain(directory: Path, options: NodeOptions) -> None:

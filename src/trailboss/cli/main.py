@@ -34,6 +34,7 @@ PANELS: Final = {
         ("mine", "chain:mine", "Build blocks without transactions; due timers run in them."),
         ("next", "chain:next_fire", "Build blocks up to the next in which a timer fires."),
         ("govern", "govern:govern", "Send system instructions as the deployer."),
+        ("bid", "bids:bid", "Try gas bidding agents on a chain's own history."),
         ("activation", "activation:activation", "Rehearse the activation of the timer lane, and vote for it."),
         ("reorg", "chain:reorg", "Drop the last blocks, with all their effects."),
     ),

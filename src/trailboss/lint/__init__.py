@@ -1,4 +1,4 @@
-"""The linter of actor sources: what a deployment would refuse, and what hurts later. It runs nothing and asks no chain."""
+"""The linter of actor sources: what a deployment would refuse, and what hurts later. It runs nothing."""
 
 from trailboss.lint.actor_files import actor_files
 from trailboss.lint.catalogue import RULES, UPGRADE

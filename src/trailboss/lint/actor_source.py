@@ -28,6 +28,7 @@ class Routine(Struct, frozen=True, eq=False):
     owner: str  # the method's class; empty for a function
     node: FunctionNode
     nodes: tuple[ast.AST, ...]  # everything within it
+    values: Mapping[str, list[ast.expr]]  # what is assigned to each local name; empty for what is bound in other ways
 
     @property
     def parameters(self) -> list[str]:
@@ -46,6 +47,8 @@ class ActorSource(Struct, frozen=True, eq=False):
     routines: Mapping[tuple[str, str], Routine]  # by class, empty for none, and name
     classes: Mapping[str, ast.ClassDef]
     parents: Mapping[ast.AST, ast.AST]  # the node around each node
+    # What is assigned to names of the module, under the empty name, and of each class.
+    values: Mapping[str, Mapping[str, list[ast.expr]]]
 
 
 def read_actor(text: str, params: ChainParams) -> ActorSource | list[LintFinding]:
@@ -68,19 +71,51 @@ def read_actor(text: str, params: ChainParams) -> ActorSource | list[LintFinding
         parents.update(dict.fromkeys(ast.iter_child_nodes(node), node))
     classes = {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
     routines = {(each.owner, each.name): each for each in _routines(tree, classes)}
-    return ActorSource(
-        tuple(_LINE_END.split(text)), tree, program, dict(_imported(parents)), routines, classes, parents
-    )
+    scopes = {"": tree.body} | {name: node.body for name, node in classes.items()}
+    values = {name: assigned(_plain_nodes(body)) for name, body in scopes.items()}
+    lines = tuple(_LINE_END.split(text))
+    return ActorSource(lines, tree, program, dict(_imported(parents)), routines, classes, parents, values)
 
 
 def _routines(tree: ast.Module, classes: Mapping[str, ast.ClassDef]) -> Iterator[Routine]:
     for statement in _statements(tree.body):
         if isinstance(statement, FunctionNode):
-            yield Routine(statement.name, "", statement, tuple(ast.walk(statement)))
+            yield _routine("", statement)
     for name, node in classes.items():
         for each in node.body:
             if isinstance(each, FunctionNode):
-                yield Routine(each.name, name, each, tuple(ast.walk(each)))
+                yield _routine(name, each)
+
+
+def _routine(owner: str, node: FunctionNode) -> Routine:
+    nodes = tuple(ast.walk(node))
+    return Routine(node.name, owner, node, nodes, assigned(nodes))
+
+
+def _plain_nodes(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield what stands in a scope itself, and not in functions and classes within it."""
+    for statement in _statements(body):
+        if not isinstance(statement, FunctionNode | ast.ClassDef) and not hasattr(statement, "body"):
+            yield from ast.walk(statement)
+
+
+def assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
+    """Return what statements assign to each name; an empty list for a name that is bound in another way as well."""
+    found: dict[str, list[ast.expr]] = {}
+    bound: dict[str, int] = {}
+    for node in nodes:
+        targets: list[ast.expr] = []
+        match node:
+            case ast.Assign():
+                targets = node.targets
+            case ast.AnnAssign(value=ast.expr()):
+                targets = [node.target]
+            case ast.Name(id=name, ctx=ast.Store()):
+                bound[name] = bound.get(name, 0) + 1
+        for target in targets:
+            if isinstance(target, ast.Name):
+                found.setdefault(target.id, []).append(node.value)  # type: ignore[attr-defined]  # both have one
+    return {name: found[name] if len(found.get(name, ())) == count else [] for name, count in bound.items()}
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -167,16 +202,20 @@ def handler_of(source: ActorSource, name: str) -> Routine | None:
     return method_of(source, entry.class_name, name)
 
 
-def referred(source: ActorSource, routine: Routine) -> Iterator[tuple[ast.expr, Routine]]:
-    """Yield the functions of the source that a function names, to call them or to pass them on, and where."""
-    for node in routine.nodes:
-        found = None
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found = source.routines.get(("", node.id))
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == SELF:
-            found = method_of(source, routine.owner, node.attr) if routine.owner else None
-        if found is not None and isinstance(node, ast.expr):
-            yield node, found
+def named_routine(source: ActorSource, routine: Routine, node: ast.AST) -> Routine | None:
+    """Return the function of the source that a node within another one names, to call it or to pass it on."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            return source.routines.get(("", name))
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if routine.owner:
+            return method_of(source, routine.owner, name)
+    return None
+
+
+def referred(source: ActorSource, routine: Routine) -> Iterator[Routine]:
+    """Yield the functions of the source that a function names."""
+    found = (named_routine(source, routine, node) for node in routine.nodes)
+    yield from (each for each in found if each is not None)
 
 
 def reached(source: ActorSource, routine: Routine) -> list[Routine]:
@@ -186,7 +225,7 @@ def reached(source: ActorSource, routine: Routine) -> list[Routine]:
         each = waiting.pop()
         if each not in found:
             found.append(each)
-            waiting += [other for _, other in referred(source, each)]
+            waiting += referred(source, each)
     return found
 
 

@@ -1,7 +1,7 @@
 """The rule about continuations: what an await loses. The SDK runs what follows an await in another transaction.
 
 Source: cowboy-facts §3. The SDK splits a continuation at the awaits that are statements of their own. What comes after
-one runs as another function, with ``self``, the variable ``ctx`` and the reply, which it calls ``msg``, and nothing else.
+one runs as another function, with ``self``, the variable ``ctx`` and the reply, called ``msg``, and nothing else.
 """
 
 import ast
@@ -99,7 +99,9 @@ def _uses(source: ActorSource, segment: Segment, names: set[str], attributes: se
                 gone.discard(name)
                 what = f"{name} is gone after the await: this runs in another transaction. Keep it, ctx.{name} = {name}"
                 if name == REPLY:
-                    what = f"after the await {REPLY} is the reply, not what the function was called with. Keep what you "
+                    what = (
+                        f"after the await {REPLY} is the reply, not what the function was called with. Keep what you "
+                    )
                     what += f"need of it in {CONTEXT}"
                 yield finding_at(AWAIT, node, source.lines, what)
             case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()) if name in left:

@@ -2,12 +2,12 @@
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from trailboss.lint.actor_source import SELF, ActorSource, Routine, method_of
 
-DEPTH_MAX: Final = 6  # assignments and calls that are followed one after the other
+DEPTH_MAX: Final = 6  # constants that are computed of one another
 DIGITS_MAX: Final = 1_000  # bits of a number that is computed
 Leaf = tuple[ast.expr, Routine | None]
 """An expression, and the function in which it stands; None for the module or a class."""
@@ -17,48 +17,44 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
 }  # fmt: skip
 
 
-def leaves(source: ActorSource, node: ast.expr, routine: Routine | None, depth: int = 0) -> tuple[list[Leaf], bool]:
+def leaves(source: ActorSource, node: ast.expr, routine: Routine | None) -> tuple[list[Leaf], bool]:
     """Return the expressions that a name stands for, and whether these are all: assignments, and arguments of calls."""
-    if isinstance(node, ast.IfExp):
-        found = [leaves(source, each, routine, depth) for each in (node.body, node.orelse)]
-        return [leaf for some, _ in found for leaf in some], all(whole for _, whole in found)
-    behind = None if depth >= DEPTH_MAX else _behind(source, node, routine)
-    if behind is None:
-        return [(node, routine)], not isinstance(node, ast.Name | ast.Attribute | ast.Starred)
-    given, whole = behind
-    deeper = [leaves(source, each, place, depth + 1) for each, place in given]
-    return [leaf for some, _ in deeper for leaf in some], whole and all(each for _, each in deeper)
+    found: list[Leaf] = []
+    waiting: list[Leaf] = [(node, routine)]
+    seen: set[tuple[str, Routine | None]] = set()
+    is_whole = True
+    while waiting:
+        node, routine = waiting.pop()
+        if isinstance(node, ast.IfExp):
+            waiting += [(node.orelse, routine), (node.body, routine)]
+        elif not isinstance(node, ast.Name | ast.Attribute):
+            found.append((node, routine))
+            is_whole = is_whole and not isinstance(node, ast.Starred)
+        elif (name := (ast.unparse(node), routine)) not in seen:
+            seen.add(name)
+            given, whole = _behind(source, node, routine)
+            waiting += reversed(given)
+            found += [] if given else [(node, routine)]
+            is_whole = is_whole and whole
+    return found, is_whole
 
 
-def _behind(source: ActorSource, node: ast.expr, routine: Routine | None) -> tuple[list[Leaf], bool] | None:
-    """Return what was assigned to a name, or passed for it, and whether that is all; None if it is no such name."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        owner = routine.owner if routine and node.value.id == SELF else node.value.id
-        body = source.classes[owner].body if owner in source.classes else []
-        values = list(_assigned(node.attr, body))
-        return ([(each, None) for each in values], True) if values else None
-    if not isinstance(node, ast.Name):
-        return None
+def _behind(source: ActorSource, node: ast.Name | ast.Attribute, routine: Routine | None) -> tuple[list[Leaf], bool]:
+    """Return what was assigned to a name, or passed for it, and whether that is all."""
+    if isinstance(node, ast.Attribute):
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
+        owner = routine.owner if routine and name == SELF else name
+        values = source.values.get(owner, {}).get(node.attr, []) if owner else []
+        return [(each, None) for each in values], bool(values)
     if routine is not None:
-        values = list(_assigned(node.id, (each for each in routine.nodes if isinstance(each, ast.stmt))))
-        if values:
-            return [(each, routine) for each in values], node.id not in routine.parameters
-        if node.id in (*routine.parameters, *(each.arg for each in routine.node.args.kwonlyargs)):
+        is_parameter = node.id in (*routine.parameters, *(each.arg for each in routine.node.args.kwonlyargs))
+        values = routine.values.get(node.id, [])
+        if values or node.id in routine.values:
+            return [(each, routine) for each in values], bool(values) and not is_parameter
+        if is_parameter:
             return _passed(source, routine, node.id)
-        if any(isinstance(each, ast.Name) and each.id == node.id and isinstance(each.ctx, ast.Store)
-               for each in routine.nodes):  # fmt: skip
-            return None
-    values = list(_assigned(node.id, source.tree.body))
-    return ([(each, None) for each in values], True) if values else None
-
-
-def _assigned(name: str, statements: Iterable[ast.stmt]) -> Iterator[ast.expr]:
-    for statement in statements:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        value = getattr(statement, "value", None)
-        is_assignment = isinstance(statement, ast.Assign | ast.AnnAssign) and value is not None
-        if is_assignment and any(isinstance(each, ast.Name) and each.id == name for each in targets):
-            yield value
+    values = source.values[""].get(node.id, [])
+    return [(each, None) for each in values], bool(values)
 
 
 def _passed(source: ActorSource, routine: Routine, name: str) -> tuple[list[Leaf], bool]:
@@ -111,7 +107,7 @@ def constant(source: ActorSource, leaf: Leaf, depth: int = 0) -> object:
 
 
 def _number(source: ActorSource, node: ast.expr, routine: Routine | None, depth: int) -> int | None:
-    found, whole = leaves(source, node, routine, depth)
+    found, whole = leaves(source, node, routine)
     values = [constant(source, each, depth) for each in found]
     return values[0] if whole and len(values) == 1 and type(values[0]) is int else None
 

@@ -31,11 +31,10 @@ WELL_KNOWN: Final = (*CREATION, DEFAULT_HANDLER, MESSAGES, "get_gas_bid")
 PERMISSIONS: Final = ("public", "callable_by")
 NEUTRAL: Final = ("pure", "deferred", "reentrancy_guard", "bounded_loop", "continuation")
 """Decorators of the SDK that let no one call a handler."""
-CHANGES: Final = frozenset(
-    """call call_actor cancel_timer create_deferred_tx delete_state emit_event extend_timer schedule schedule_after
-    schedule_timer schedule_timer_ex send send_message set_gas_bidding_agent set_interval set_raw set_state
-    set_state_watch set_timeout transfer_balance update_timer""".split()
-)
+_CHANGES: Final = """call call_actor cancel_timer create_deferred_tx delete_state emit_event extend_timer schedule
+    schedule_after schedule_timer schedule_timer_ex send send_message set_gas_bidding_agent set_interval set_raw set_state
+    set_state_watch set_timeout transfer_balance update_timer"""
+CHANGES: Final = frozenset(_CHANGES.split())
 """Calls that change something, or cost the actor something."""
 
 
@@ -103,7 +102,7 @@ def _denied(source: ActorSource, routine: Routine, by_timer: dict[str, None]) ->
     elif name == MESSAGES:
         what = "the SDK refuses messages of other actors to a handler without a permission. Write @public above it"
         yield finding_at(UNCALLABLE, routine.node, source.lines, what)
-    elif any(found is routine for each in source.routines.values() for _, found in referred(source, each)):
+    elif any(found is routine for each in source.routines.values() for found in referred(source, each)):
         what = f"self.{name}() is refused when another account has called the handler around it. "
         what += "Begin the name of a helper with an underscore"
         yield finding_at(UNCALLABLE, routine.node, source.lines, what)

@@ -86,7 +86,9 @@ def called_by_timers(content: bytes, params: ChainParams) -> dict[str, str]:
         raise ValueError(f"line {source[0].line}, column {source[0].column}: {source[0].message}")
     sites = timer_sites(source, params)
     names, is_whole = timer_handlers(source, sites)
-    found = dict.fromkeys((name for name in names if handler_of(source, name) is not None), "timers of the old one call")
+    found = dict.fromkeys(
+        (name for name in names if handler_of(source, name) is not None), "timers of the old one call"
+    )
     if is_whole:
         return found
     return dict.fromkeys(sorted(source.program.handlers()), "timers of the old one may call") | found

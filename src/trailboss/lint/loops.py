@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from trailboss.lint.actor_source import SELF, ActorSource, Routine, referred, world_call
+from trailboss.lint.actor_source import SELF, ActorSource, Routine, named_routine, world_call
 from trailboss.lint.catalogue import CALLS, LOOP
 from trailboss.lint.places import finding_at
 from trailboss.lint.records import LintFinding
@@ -12,13 +12,14 @@ from trailboss.lint.records import LintFinding
 READS: Final = ("get_state", "get_raw")
 BOUNDS: Final = ("min", "BoundedRange", "islice", "scan_state_prefix")
 """Calls whose result is no larger than one of their arguments says."""
-COSTLY: Final = frozenset(
-    """call call_actor cancel_timer delete_state emit_event get_raw get_state schedule schedule_after schedule_timer
-    schedule_timer_ex scan_state_prefix send send_message set_raw set_state set_timeout transfer_balance""".split()
-)
+_COSTLY: Final = """call call_actor cancel_timer delete_state emit_event get_raw get_state schedule schedule_after
+    schedule_timer schedule_timer_ex scan_state_prefix send send_message set_raw set_state set_timeout
+    transfer_balance"""
+COSTLY: Final = frozenset(_COSTLY.split())
 """Calls of which a fire can afford only so many."""
 ACTOR_CALLS: Final = ("call", "call_actor")
 BOUND_BY_HAND: Final = "bounded_loop"
+PASSES_MAX: Final = 5  # how often values are followed against the order of the source
 
 
 def unbounded_loops(source: ActorSource) -> Iterator[LintFinding]:
@@ -35,8 +36,11 @@ def unbounded_loops(source: ActorSource) -> Iterator[LintFinding]:
                 is_unbounded = _counts_to_nothing(source, routine, node, stored, names)
             else:
                 continue
-            if is_unbounded and any(_is_costly(source, each) for each in ast.walk(node)):
-                what = "the loop turns as often as the storage says, and one day a call cannot pay for it. Take at most "
+            turn = [*node.body, *([node.test] if isinstance(node, ast.While) else [])]
+            if is_unbounded and any(_is_costly(source, each) for part in turn for each in ast.walk(part)):
+                what = (
+                    "the loop turns as often as the storage says, and one day a call cannot pay for it. Take at most "
+                )
                 what += "so many at a time, as range(min(BATCH, count)) does, and go on in the next fire"
                 yield finding_at(LOOP, node, source.lines, what)
 
@@ -61,10 +65,7 @@ def _counts_to_nothing(
     if isinstance(node.test, ast.Constant):
         reads = (each for each in ast.walk(node) if isinstance(each, ast.expr))
         return bool(node.test.value) and any(_is_stored(source, routine, each, stored, set()) for each in reads)
-    bounded = any(isinstance(each, ast.Compare) for each in ast.walk(node.test)) and not _is_stored(
-        source, routine, node.test, stored, names
-    )
-    return not bounded and _is_stored(source, routine, node.test, stored, names)
+    return _is_stored(source, routine, node.test, stored, names)
 
 
 def _is_stored(source: ActorSource, routine: Routine, node: ast.expr, stored: set[Routine], names: set[str]) -> bool:
@@ -77,7 +78,7 @@ def _is_stored(source: ActorSource, routine: Routine, node: ast.expr, stored: se
         return True
     if isinstance(node, ast.Name):
         return node.id in names
-    if isinstance(node, ast.Call) and any(node.func is at and each in stored for at, each in referred(source, routine)):
+    if isinstance(node, ast.Call) and named_routine(source, routine, node.func) in stored:
         return True
     return any(
         _is_stored(source, routine, each, stored, names)
@@ -89,18 +90,19 @@ def _is_stored(source: ActorSource, routine: Routine, node: ast.expr, stored: se
 def _stored_names(source: ActorSource, routine: Routine, stored: set[Routine]) -> set[str]:
     """Return the local names whose values come from the storage."""
     names: set[str] = set()
-    while True:
-        found = {name for node in routine.nodes for name in _named(source, routine, node, stored, names)}
-        if found <= names:
-            return names
-        names |= found
+    assignments = [node for node in routine.nodes if isinstance(node, ast.Assign)]
+    for _ in range(PASSES_MAX):
+        before = len(names)
+        for node in assignments:
+            names.update(_named(source, routine, node, stored, names))
+        if len(names) == before:
+            break
+    return names
 
 
 def _named(
-    source: ActorSource, routine: Routine, node: ast.AST, stored: set[Routine], names: set[str]
+    source: ActorSource, routine: Routine, node: ast.Assign, stored: set[Routine], names: set[str]
 ) -> Iterator[str]:
-    if not isinstance(node, ast.Assign):
-        return
     for target in node.targets:
         pairs = [(target, node.value)]
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
@@ -113,11 +115,14 @@ def _named(
 def _stored_results(source: ActorSource) -> set[Routine]:
     """Return the functions that return what the storage holds."""
     found: set[Routine] = set()
-    while True:
-        more = {each for each in source.routines.values() if each not in found and _returns_stored(source, each, found)}
-        if not more:
-            return found
-        found |= more
+    for _ in range(PASSES_MAX):
+        before = len(found)
+        for each in source.routines.values():
+            if each not in found and _returns_stored(source, each, found):
+                found.add(each)
+        if len(found) == before:
+            break
+    return found
 
 
 def _returns_stored(source: ActorSource, routine: Routine, stored: set[Routine]) -> bool:

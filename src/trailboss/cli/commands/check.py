@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -80,7 +80,8 @@ def check(
     terms = _terms(run, files, against, preset)
     found = [each for path in files for each in lint_source(read_file(path, "source"), terms, str(path))]
     shown = [each for each in found if each.rule in rules]
-    _show(Format.JSON if run.as_json else format, shown, len(files), len(found) - len(shown))
+    notes = sum(each.severity is Severity.NOTE for each in found) if select is None else 0
+    _show(Format.JSON if run.as_json else format, shown, len(files), notes)
     bad = (Severity.ERROR, Severity.WARNING) if strict else (Severity.ERROR,)
     if any(each.severity in bad for each in shown):
         raise typer.Exit(FAILED)
@@ -126,19 +127,16 @@ def _terms(run: Invocation, files: list[Path], against: str | None, preset: str)
     return LintTerms(run.chain.params, live_calls(run.chain, find_actor(run.chain, against)))
 
 
-def _show(form: Format, findings: list[LintFinding], files: int, hidden: int) -> None:
+def _show(form: Format, findings: list[LintFinding], files: int, notes: int) -> None:
+    """Print findings, and how many notes there are that no option selects."""
     if form is Format.SARIF:
         print_json(sarif_log(findings, __version__, PAGE))
     elif form is Format.JSON:
-        print_json({"files": files, "findings": findings, "hidden": hidden})
+        print_json({"files": files, "findings": findings, "notes": notes})
     else:
         for each in findings:
             typer.echo(f"{each.path}:{each.line}:{each.column}: {each.severity} {each.rule}: {each.message}.")
-        note(_summary(findings, files, hidden))
-
-
-def _summary(findings: list[LintFinding], files: int, hidden: int) -> str:
-    counts: Any = Counter(each.severity for each in findings)
-    parts = [counted(counts[severity], str(severity)) for severity in Severity if counts[severity]]
-    rest = f"; {counted(hidden, 'finding')} of rules that are not selected: --select E --select TB shows all"
-    return f"{counted(files, 'source')}: {', '.join(parts) or 'no findings'}{rest if hidden else ''}"
+        counts = Counter(each.severity for each in findings)
+        parts = [counted(counts[each], str(each)) for each in Severity if counts[each]]
+        rest = f"; --select TB shows {counted(notes, 'note')} too" if notes else ""
+        note(f"{counted(files, 'source')}: {', '.join(parts) or 'no findings'}{rest}")

@@ -44,7 +44,7 @@ def _is_actor(content: bytes) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True  # it mentions what actors use, and a deployment would refuse it
     names = set(_imported(tree))
-    is_program = any(name.split(".")[0] == LANE_PACKAGE and name not in (LANE_PACKAGE, LANE_SDK) for name in names)
+    is_program = any(name.split(".")[0] == LANE_PACKAGE and name != LANE_SDK for name in names)
     if is_program or names.intersection(TESTS):
         return False
     uses = (isinstance(node, ast.Name) and node.id == HOST for node in ast.walk(tree))
@@ -57,5 +57,4 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
-            if node.module in (LANE_PACKAGE, SDK):
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module == SDK)

@@ -11,6 +11,7 @@ from trailboss.lint.catalogue import DETERMINISM, refusal_id
 from trailboss.lint.places import finding_in
 from trailboss.lint.records import LintFinding
 from trailboss.metering.costs import FunctionNode
+from trailboss.metering.syntax import nodes_of, parts
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import Rejection
 from trailboss.vm.program import Program, compile_program
@@ -67,8 +68,8 @@ def read_actor(text: str, params: ChainParams) -> ActorSource | list[LintFinding
         what = rejection.what.replace(place[0], "", 1) if place else rejection.what
         return [finding_in(refusal_id(rejection.reason), line, column, what)]
     parents: dict[ast.AST, ast.AST] = {}
-    for node in ast.walk(tree):
-        parents.update(dict.fromkeys(ast.iter_child_nodes(node), node))
+    for node in nodes_of(tree):
+        parents.update(dict.fromkeys(parts(node), node))
     classes = {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
     routines = {(each.owner, each.name): each for each in _routines(tree, classes)}
     scopes = {"": tree.body} | {name: node.body for name, node in classes.items()}
@@ -88,7 +89,7 @@ def _routines(tree: ast.Module, classes: Mapping[str, ast.ClassDef]) -> Iterator
 
 
 def _routine(owner: str, node: FunctionNode) -> Routine:
-    nodes = tuple(ast.walk(node))
+    nodes = tuple(nodes_of(node))
     return Routine(node.name, owner, node, nodes, assigned(nodes))
 
 
@@ -96,7 +97,7 @@ def _plain_nodes(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """Yield what stands in a scope itself, and not in functions and classes within it."""
     for statement in _statements(body):
         if not isinstance(statement, FunctionNode | ast.ClassDef) and not hasattr(statement, "body"):
-            yield from ast.walk(statement)
+            yield from nodes_of(statement)
 
 
 def assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:

@@ -12,6 +12,7 @@ from trailboss.lint.actor_source import SELF, ActorSource, Routine
 from trailboss.lint.catalogue import AWAIT
 from trailboss.lint.places import finding_at
 from trailboss.lint.records import LintFinding
+from trailboss.metering.syntax import nodes_of
 from trailboss.vm.rules import is_continuation
 
 AWAITS_MAX: Final = 8  # in one continuation. Source: cowboy-facts §3
@@ -32,8 +33,10 @@ def _lost(source: ActorSource, routine: Routine) -> Iterator[LintFinding]:
     segments, awaits = _segments(routine.node.body)
     for node in routine.nodes:
         if isinstance(node, ast.Await) and node not in awaits:
-            what = "the SDK carries on only after an await that is a statement of its own, at the top of the function, "
-            what += "as ctx.answer = await …. Write it so"
+            what = (
+                "the SDK does not go on after this await. Make it a statement of its own at the top of the function, "
+            )
+            what += "ctx.answer = await …"
             yield finding_at(AWAIT, node, source.lines, what)
     if len(awaits) > AWAITS_MAX:
         what = f"{routine.name} has {len(awaits)} awaits, and the SDK allows {AWAITS_MAX}. Make two continuations of it"
@@ -60,14 +63,14 @@ def _segments(body: list[ast.stmt]) -> tuple[list[Segment], list[ast.Await]]:
         match statement:
             case ast.Assign(targets=[target], value=ast.Await() as found):
                 awaits.append(found)
-                segments[-1] += ast.walk(found)
-                segments.append(list(ast.walk(target)))
+                segments[-1] += nodes_of(found)
+                segments.append(list(nodes_of(target)))
             case ast.Expr(value=ast.Await() as found):
                 awaits.append(found)
-                segments[-1] += ast.walk(found)
+                segments[-1] += nodes_of(found)
                 segments.append([])
             case _:
-                segments[-1] += ast.walk(statement)
+                segments[-1] += nodes_of(statement)
     return segments, awaits
 
 

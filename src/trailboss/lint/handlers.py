@@ -32,8 +32,8 @@ PERMISSIONS: Final = ("public", "callable_by")
 NEUTRAL: Final = ("pure", "deferred", "reentrancy_guard", "bounded_loop", "continuation")
 """Decorators of the SDK that let no one call a handler."""
 _CHANGES: Final = """call call_actor cancel_timer create_deferred_tx delete_state emit_event extend_timer schedule
-    schedule_after schedule_timer schedule_timer_ex send send_message set_gas_bidding_agent set_interval set_raw set_state
-    set_state_watch set_timeout transfer_balance update_timer"""
+    schedule_after schedule_timer schedule_timer_ex send send_message set_gas_bidding_agent set_interval set_raw
+    set_state set_state_watch set_timeout transfer_balance update_timer"""
 CHANGES: Final = frozenset(_CHANGES.split())
 """Calls that change something, or cost the actor something."""
 

@@ -8,6 +8,7 @@ from trailboss.lint.actor_source import SELF, ActorSource, Routine, named_routin
 from trailboss.lint.catalogue import CALLS, LOOP
 from trailboss.lint.places import finding_at
 from trailboss.lint.records import LintFinding
+from trailboss.metering.syntax import nodes_of, parts
 
 READS: Final = ("get_state", "get_raw")
 BOUNDS: Final = ("min", "BoundedRange", "islice", "scan_state_prefix")
@@ -37,7 +38,7 @@ def unbounded_loops(source: ActorSource) -> Iterator[LintFinding]:
             else:
                 continue
             turn = [*node.body, *([node.test] if isinstance(node, ast.While) else [])]
-            if is_unbounded and any(_is_costly(source, each) for part in turn for each in ast.walk(part)):
+            if is_unbounded and any(_is_costly(source, each) for part in turn for each in nodes_of(part)):
                 what = (
                     "the loop turns as often as the storage says, and one day a call cannot pay for it. Take at most "
                 )
@@ -63,7 +64,7 @@ def _counts_to_nothing(
 ) -> bool:
     """Return whether a ``while`` ends by what it finds in the storage alone: it asks that, or has no condition."""
     if isinstance(node.test, ast.Constant):
-        reads = (each for each in ast.walk(node) if isinstance(each, ast.expr))
+        reads = (each for each in nodes_of(node) if isinstance(each, ast.expr))
         return bool(node.test.value) and any(_is_stored(source, routine, each, stored, set()) for each in reads)
     return _is_stored(source, routine, node.test, stored, names)
 
@@ -80,11 +81,7 @@ def _is_stored(source: ActorSource, routine: Routine, node: ast.expr, stored: se
         return node.id in names
     if isinstance(node, ast.Call) and named_routine(source, routine, node.func) in stored:
         return True
-    return any(
-        _is_stored(source, routine, each, stored, names)
-        for each in ast.iter_child_nodes(node)
-        if isinstance(each, ast.expr)
-    )
+    return any(_is_stored(source, routine, each, stored, names) for each in parts(node) if isinstance(each, ast.expr))
 
 
 def _stored_names(source: ActorSource, routine: Routine, stored: set[Routine]) -> set[str]:
@@ -109,7 +106,7 @@ def _named(
             pairs = list(zip(target.elts, node.value.elts, strict=False))
         for each, value in pairs:
             if _is_stored(source, routine, value, stored, names):
-                yield from (name.id for name in ast.walk(each) if isinstance(name, ast.Name) and name.id != SELF)
+                yield from (name.id for name in nodes_of(each) if isinstance(name, ast.Name) and name.id != SELF)
 
 
 def _stored_results(source: ActorSource) -> set[Routine]:

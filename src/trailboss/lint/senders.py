@@ -4,6 +4,7 @@ import ast
 from typing import Final
 
 from trailboss.lint.actor_source import SELF, ActorSource, Routine, world_call
+from trailboss.metering.syntax import nodes_of
 
 KEYS: Final = ("sender", "deliver_id")
 """Facts of the context that only some callers have."""
@@ -41,7 +42,7 @@ def _kept_in(source: ActorSource, node: ast.AST) -> list[str]:
     while not isinstance(node, ast.stmt):
         node = source.parents[node]
     targets = node.targets if isinstance(node, ast.Assign) else []
-    return [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+    return [each.id for target in targets for each in nodes_of(target) if isinstance(each, ast.Name)]
 
 
 def _decides(source: ActorSource, node: ast.AST) -> bool:

@@ -50,7 +50,7 @@ def test_all_refusals_are_found_with_line_and_column():
 @pytest.mark.parametrize(
     ("source", "line", "words"),
     [
-        (b"def f(p):\n    retrun 1\n", 2, "invalid syntax"),
+        (b"def f(p):\n    retorn 1\n", 2, "invalid syntax"),
         (b"x = 1\nreturn x\n", 2, "outside function"),
         (b"x = 1\n# \xff\n", 2, "no UTF-8"),
         (b"#" * (PARAMS.limits.source_bytes_max + 1), 1, "the limit is"),

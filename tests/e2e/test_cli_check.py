@@ -40,6 +40,8 @@ def test_findings_are_printed_with_their_places_and_errors_fail(run: Run) -> Non
     assert run("check", "open.py").stdout.startswith("open.py:4:1: warning TB005: anyone can call handle_timer")
     run("check", "open.py", "--strict", status=1)
     Path("refused.py").write_text(REFUSED, encoding="utf-8")
+    Path("none.py").write_text("import pvm_host\ndef tick(payload)\n", encoding="utf-8")
+    assert run("check", "none.py", status=1).stdout == "none.py:2:18: error E1213: not Python 3.11: expected ':'.\n"
     result = run("check", "refused.py", "open.py", status=1)
     assert [line.split(": ")[:2] for line in result.stdout.splitlines()] == [
         ["refused.py:1:1", "error E1101"], ["open.py:4:1", "warning TB005"],

@@ -11,7 +11,7 @@ from trailboss.vm.rules import HOST, LANE_PACKAGE, LANE_SDK, SDK
 SUFFIX: Final = ".py"
 TEST_SDK: Final = f"{SDK}.testing"
 TESTS: Final = ("pytest", "unittest", TEST_SDK)
-_TEST_NAME: Final = re.compile(r"test_.*|.*_test|conftest|setup|__init__|__main__")
+_TEST_NAME: Final = re.compile(r"test_.*|.*_test|conftest|__init__")
 _SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv"})
 _MENTION: Final = re.compile(rb"\b(?:pvm_host|cowboy_sdk|trailboss\.sdk)\b")
 
@@ -20,8 +20,8 @@ def actor_files(folder: Path) -> list[Path]:
     """Return the files of a folder and its folders that are actors, in order of their paths.
 
     An actor imports ``pvm_host``, ``cowboy_sdk`` or ``trailboss.sdk``, or uses the global ``pvm_host``. A test is none,
-    by its name or by what it imports, nor is a program that imports more of this package. Folders whose names begin
-    with a dot are left out, and so are those of installed packages.
+    by its name or by what it imports, nor is a program that imports more of this package, or an ``__init__.py``.
+    Folders whose names begin with a dot are left out, and so are those of installed packages.
     """
     return sorted(path for path in _sources(folder) if _is_actor(path.read_bytes()))
 
@@ -30,7 +30,7 @@ def _sources(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         if path.name.startswith(".") or path.name in _SKIPPED:
             continue
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             yield from _sources(path)
         elif path.suffix == SUFFIX and not _TEST_NAME.fullmatch(path.stem):
             yield path

@@ -65,7 +65,8 @@ def read_actor(text: str, params: ChainParams) -> ActorSource | list[LintFinding
     except Rejection as rejection:
         place = _PLACED.search(rejection.what)
         line, column = map(int, place.groups()) if place else (1, 1)
-        what = rejection.what.replace(place[0], "", 1) if place else rejection.what
+        # What follows in further lines is the program's line itself.
+        what = (rejection.what.replace(place[0], "", 1) if place else rejection.what).partition("\n")[0]
         return [finding_in(refusal_id(rejection.reason), line, column, what)]
     parents: dict[ast.AST, ast.AST] = {}
     for node in nodes_of(tree):

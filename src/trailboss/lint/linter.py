@@ -1,4 +1,4 @@
-"""The linter: one source, all rules."""
+"""The linter: one source, all rules. Decision: D-112."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

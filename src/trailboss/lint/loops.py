@@ -31,13 +31,19 @@ def unbounded_loops(source: ActorSource) -> Iterator[LintFinding]:
             continue
         names = _stored_names(source, routine, stored)
         for node in routine.nodes:
-            if isinstance(node, ast.For):
-                is_unbounded = _is_stored(source, routine, node.iter, stored, names)
-            elif isinstance(node, ast.While):
-                is_unbounded = _counts_to_nothing(source, routine, node, stored, names)
-            else:
-                continue
-            turn = [*node.body, *([node.test] if isinstance(node, ast.While) else [])]
+            turn: list[ast.AST]
+            match node:
+                case ast.For(iter=over, body=body):
+                    is_unbounded, turn = _is_stored(source, routine, over, stored, names), [*body]
+                case (
+                    ast.ListComp(generators=[ast.comprehension(iter=over), *_])
+                    | ast.GeneratorExp(generators=[ast.comprehension(iter=over), *_])
+                ):
+                    is_unbounded, turn = _is_stored(source, routine, over, stored, names), [node.elt]
+                case ast.While(test=test, body=body):
+                    is_unbounded, turn = _counts_to_nothing(source, routine, node, stored, names), [test, *body]
+                case _:
+                    continue
             if is_unbounded and any(_is_costly(source, each) for part in turn for each in nodes_of(part)):
                 what = (
                     "the loop turns as often as the storage says, and one day a call cannot pay for it. Take at most "
@@ -66,6 +72,12 @@ def _counts_to_nothing(
     if isinstance(node.test, ast.Constant):
         reads = (each for each in nodes_of(node) if isinstance(each, ast.expr))
         return bool(node.test.value) and any(_is_stored(source, routine, each, stored, set()) for each in reads)
+    changed = {each.id for each in nodes_of(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    match node.test:
+        case ast.Compare(left=ast.Name(id=counter), comparators=[bound]) if counter in changed:
+            # A counter that grows ends at its bound; one that falls to a constant began at its own value.
+            deciding = node.test.left if isinstance(bound, ast.Constant) else bound
+            return _is_stored(source, routine, deciding, stored, names)
     return _is_stored(source, routine, node.test, stored, names)
 
 
@@ -77,8 +89,14 @@ def _is_stored(source: ActorSource, routine: Routine, node: ast.expr, stored: se
         return False
     if name in READS or _is_storage(node):
         return True
-    if isinstance(node, ast.Name):
-        return node.id in names
+    match node:
+        case ast.Name(id=local):
+            return local in names
+        # What is taken away, and where a range begins, make it no longer.
+        case ast.BinOp(left=first, op=ast.Sub()):
+            return _is_stored(source, routine, first, stored, names)
+        case ast.Call(func=ast.Name(id="range"), args=[_, end, *_]):
+            return _is_stored(source, routine, end, stored, names)
     if isinstance(node, ast.Call) and named_routine(source, routine, node.func) in stored:
         return True
     return any(_is_stored(source, routine, each, stored, names) for each in parts(node) if isinstance(each, ast.expr))

@@ -35,7 +35,7 @@ def remarks(text: str) -> list[Remark]:
     found: list[Remark] = []
     alone: list[tuple[tokenize.TokenInfo, tuple[str, ...]]] = []
     is_fresh = True  # whether no code has been read on this line
-    for each in tokenize.generate_tokens(io.StringIO(text).readline):
+    for each in tokenize.generate_tokens(io.StringIO(text, newline=None).readline):
         if each.type == tokenize.COMMENT and _BEGUN.match(each.string):
             match = _REMARK.match(each.string)
             rules = tuple(filter(None, (rule.strip() for rule in match[1].split(",")))) if match else ()

@@ -311,6 +311,9 @@ def test_timer_handler_of_the_sdk_is_found_when_it_is_public(decorators, expecte
         'count = int(pvm_host.get_state(b"count"))\n    for n in range(count):',
         'while pvm_host.get_state(b"next"):',
         'while True:\n        if pvm_host.get_state(b"next") is None: break',
+        'count = int(pvm_host.get_state(b"count"))\n    n = 0\n    while n < count:\n        n += 1',
+        'count = int(pvm_host.get_state(b"count"))\n    while count > 0:\n        count -= 1',
+        'for n in range(1, int(pvm_host.get_state(b"count")) + 1):',
     ],
 )
 def test_loop_is_found_when_the_storage_says_how_long_it_is(loop):
@@ -329,6 +332,9 @@ def test_loop_is_found_when_the_storage_says_how_long_it_is(loop):
         'for key, value in pvm_host.scan_state_prefix(b"p/", 20):',
         "for n in payload:",
         "while pvm_host.gas_left() > 10_000:",
+        'at = int(pvm_host.get_state(b"at"))\n    end = min(at + 5, len(_load()))\n    for n in range(at, end):',
+        'at = int(pvm_host.get_state(b"at"))\n    end = min(at + 5, 9)\n    while at < end:\n        at += 1',
+        'at = int(pvm_host.get_state(b"at"))\n    end = min(at + 5, len(_load()))\n    for n in range(end - at):',
     ],
 )
 def test_loop_passes_when_it_has_a_bound(loop):
@@ -336,6 +342,13 @@ def test_loop_passes_when_it_has_a_bound(loop):
     source = f"def go(payload):\n    {loop}\n        pvm_host.delete_state(b'x')\ndef _load():\n"
     source += "    return json.loads(pvm_host.get_state(b'all'))\nimport json\n"
     assert found(source) == []
+
+
+def test_comprehension_is_found_when_each_turn_calls_the_host():
+    """It is a loop."""
+    source = "def go(p):\n    return [pvm_host.get_state(b'%d' % n) for n in range({})]\n"
+    assert found(source.format("int(pvm_host.get_state(b'count'))")) == [(2, "TB006")]
+    assert found(source.format("9")) == []
 
 
 def test_loop_passes_when_it_costs_little():

@@ -65,8 +65,8 @@ def _findings(source: ActorSource, terms: LintTerms) -> Iterator[LintFinding]:
     yield from needed_entitlements(source, sites, terms.params)
     for name, timers in (terms.called or {}).items():
         if handler_of(source, name) is None:
-            what = f"{timers} {name}, which this source no longer has: their fires would revert. Keep {name} until "
-            what += "they have fired, or cancel them first"
+            what = f"{timers} {name}, which this source no longer has, and a fire without its handler reverts. Keep "
+            what += f"{name} until no timer calls it, or cancel these first"
             yield finding_in(UPGRADE, FIRST, FIRST, what)
 
 

@@ -26,7 +26,9 @@ from trailboss.primitives.errors import Rejection
 SHOWN_MAX: Final = 60  # characters of a handler's name that a message repeats
 CREATION: Final = ("init", "deploy")
 MESSAGES: Final = "handle_message"
-WELL_KNOWN: Final = (*CREATION, DEFAULT_HANDLER, MESSAGES, "get_gas_bid")
+ASKED: Final = ("get_gas_bid", "on_fork")
+"""Handlers that the chain calls as the actor itself."""
+WELL_KNOWN: Final = (*CREATION, DEFAULT_HANDLER, MESSAGES, *ASKED)
 """Handlers that the chain calls by itself."""
 PERMISSIONS: Final = ("public", "callable_by")
 NEUTRAL: Final = ("pure", "deferred", "reentrancy_guard", "bounded_loop", "continuation")
@@ -45,11 +47,12 @@ def missing_handlers(source: ActorSource, sites: list[TimerSite]) -> Iterator[Li
         for name, place in site.handlers:
             if handler_of(source, name) is not None:
                 continue
-            why = _refusal(source, name)
-            if "several classes" not in why:
-                why = f"the timer calls {name[:SHOWN_MAX]!r}, which is no handler of this actor; it has: {have}"
+            what = f"the timer calls {name[:SHOWN_MAX]!r}, which is no handler of this actor, so every fire reverts. "
+            what += f"Define it, or name one of: {have}"
+            if name in source.program.handlers():
+                what = f"the timer calls what cannot be called: {_refusal(source, name)}"
             spot = site.node if name == DEFAULT_HANDLER else place
-            yield finding_at(HANDLER, spot, source.lines, f"{why}. Define it, or every fire reverts")
+            yield finding_at(HANDLER, spot, source.lines, what)
 
 
 def _refusal(source: ActorSource, name: str) -> str:
@@ -76,8 +79,7 @@ def uncallable_handlers(source: ActorSource, by_timer: dict[str, None]) -> Itera
     for name in WELL_KNOWN:
         owners = [routine for routine in source.routines.values() if routine.name == name]
         if owners and handler_of(source, name) is None:
-            what = f"{_refusal(source, name)}. Keep one"
-            yield finding_at(UNCALLABLE, owners[-1].node, source.lines, what, Severity.ERROR)
+            yield finding_at(UNCALLABLE, owners[-1].node, source.lines, _refusal(source, name), Severity.ERROR)
     for routine in source.routines.values():
         is_sdks = is_sdk_actor(source, routine.owner)
         if routine.name.startswith("_"):
@@ -94,7 +96,8 @@ def uncallable_handlers(source: ActorSource, by_timer: dict[str, None]) -> Itera
 def _denied(source: ActorSource, routine: Routine, by_timer: dict[str, None]) -> Iterator[LintFinding]:
     """Yield a finding if the SDK refuses a handler to those for whom it is written."""
     name = routine.name
-    if any(each not in NEUTRAL for each in decorators(source, routine)) or name in (by_timer.keys() - {*CREATION}):
+    is_own = name in ASKED or (name in by_timer and name not in CREATION)
+    if is_own or any(each not in NEUTRAL for each in decorators(source, routine)):
         return
     if name == "init":
         what = "the SDK refuses init without a permission, and the deployment reverts. Write @public above it"

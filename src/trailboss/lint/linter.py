@@ -13,7 +13,7 @@ from trailboss.lint.fires import endless_timers, needed_entitlements, odd_gas_li
 from trailboss.lint.handlers import dead_intervals, missing_handlers, open_handlers, uncallable_handlers
 from trailboss.lint.loops import unbounded_loops, uncaught_calls
 from trailboss.lint.places import finding_in
-from trailboss.lint.records import LintFinding
+from trailboss.lint.records import LintFinding, Severity
 from trailboss.lint.remarks import remarks, without_ignored
 from trailboss.lint.timer_sites import timer_handlers, timer_sites
 from trailboss.params import ChainParams
@@ -100,7 +100,7 @@ def selected(rules: list[str], unselected: list[str]) -> frozenset[str]:
     Raises:
         KeyError: With an id, or a prefix, that fits no rule.
     """
-    default = [rule for rule, each in RULES.items() if each.severity != "note"]
+    default = [rule for rule, each in RULES.items() if each.severity is not Severity.NOTE]
     chosen = [rule for prefix in rules for rule in _matching(prefix)] if rules else default
     left_out = {rule for prefix in unselected for rule in _matching(prefix)}
     return frozenset(chosen) - left_out

@@ -20,6 +20,10 @@ COSTLY: Final = frozenset(_COSTLY.split())
 """Calls of which a fire can afford only so many."""
 ACTOR_CALLS: Final = ("call", "call_actor")
 BOUND_BY_HAND: Final = "bounded_loop"
+ADVICE: Final = (
+    "the loop turns as often as the storage says, and one day a call cannot pay for it. Take at most so many at a "
+    "time, as range(min(BATCH, count)) does, and go on in the next fire"
+)
 PASSES_MAX: Final = 5  # how often values are followed against the order of the source
 
 
@@ -45,11 +49,7 @@ def unbounded_loops(source: ActorSource) -> Iterator[LintFinding]:
                 case _:
                     continue
             if is_unbounded and any(_is_costly(source, each) for part in turn for each in nodes_of(part)):
-                what = (
-                    "the loop turns as often as the storage says, and one day a call cannot pay for it. Take at most "
-                )
-                what += "so many at a time, as range(min(BATCH, count)) does, and go on in the next fire"
-                yield finding_at(LOOP, node, source.lines, what)
+                yield finding_at(LOOP, node, source.lines, ADVICE)
 
 
 def _is_costly(source: ActorSource, node: ast.AST) -> bool:
@@ -70,8 +70,10 @@ def _counts_to_nothing(
 ) -> bool:
     """Return whether a ``while`` ends by what it finds in the storage alone: it asks that, or has no condition."""
     if isinstance(node.test, ast.Constant):
-        reads = (each for each in nodes_of(node) if isinstance(each, ast.expr))
-        return bool(node.test.value) and any(_is_stored(source, routine, each, stored, set()) for each in reads)
+        ends = [
+            each.test for each in nodes_of(node) if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break)
+        ]
+        return bool(ends) and all(_is_stored(source, routine, each, stored, names) for each in ends)
     changed = {each.id for each in nodes_of(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     match node.test:
         case ast.Compare(left=ast.Name(id=counter), comparators=[bound]) if counter in changed:

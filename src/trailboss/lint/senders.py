@@ -46,11 +46,10 @@ def _kept_in(source: ActorSource, node: ast.AST) -> list[str]:
 
 
 def _decides(source: ActorSource, node: ast.AST) -> bool:
-    inner = node
     while not isinstance(node, ast.stmt):
         node = source.parents[node]
         if isinstance(node, _TESTS):
-            return not isinstance(node, ast.stmt) or inner is not node
+            return True
         if isinstance(node, ast.Call) and _is_helper(source, node):
             return True
     return False

@@ -332,6 +332,7 @@ def test_loop_is_found_when_the_storage_says_how_long_it_is(loop):
         'for key, value in pvm_host.scan_state_prefix(b"p/", 20):',
         "for n in payload:",
         "while pvm_host.gas_left() > 10_000:",
+        "n = 0\n    while True:\n        n += 1\n        if n == 5: break",
         'at = int(pvm_host.get_state(b"at"))\n    end = min(at + 5, len(_load()))\n    for n in range(at, end):',
         'at = int(pvm_host.get_state(b"at"))\n    end = min(at + 5, 9)\n    while at < end:\n        at += 1',
         'at = int(pvm_host.get_state(b"at"))\n    end = min(at + 5, len(_load()))\n    for n in range(end - at):',

@@ -70,9 +70,8 @@ def _counts_to_nothing(
 ) -> bool:
     """Return whether a ``while`` ends by what it finds in the storage alone: it asks that, or has no condition."""
     if isinstance(node.test, ast.Constant):
-        ends = [
-            each.test for each in nodes_of(node) if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break)
-        ]
+        ifs = (each for each in nodes_of(node) if isinstance(each, ast.If))
+        ends = [each.test for each in ifs if isinstance(each.body[-1], ast.Break | ast.Return)]
         return bool(ends) and all(_is_stored(source, routine, each, stored, names) for each in ends)
     changed = {each.id for each in nodes_of(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     match node.test:

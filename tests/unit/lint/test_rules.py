@@ -311,6 +311,7 @@ def test_timer_handler_of_the_sdk_is_found_when_it_is_public(decorators, expecte
         'count = int(pvm_host.get_state(b"count"))\n    for n in range(count):',
         'while pvm_host.get_state(b"next"):',
         'while True:\n        if pvm_host.get_state(b"next") is None: break',
+        'while True:\n        job = pvm_host.get_state(b"next")\n        if job is None: return b""',
         'count = int(pvm_host.get_state(b"count"))\n    n = 0\n    while n < count:\n        n += 1',
         'count = int(pvm_host.get_state(b"count"))\n    while count > 0:\n        count -= 1',
         'for n in range(1, int(pvm_host.get_state(b"count")) + 1):',

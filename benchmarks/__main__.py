@@ -12,6 +12,7 @@ from rich.console import Console
 from benchmarks import (
     advance,
     auction,
+    check,
     codec,
     commit,
     crowd,
@@ -56,6 +57,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "network": network.run,
     "node": node.run,
     "startup": startup.run,
+    "check": check.run,
     "codec": codec.run,
     "frames": frames.run,
     "phases": phases.run,

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from tools.api_page import api_page
 from tools.cli_page import cli_page
+from tools.host_stub import STUB, host_stub, parameters
 from tools.metrics_page import metrics_page
 from tools.pictures import FOLDER, pictures
 from tools.reference_text import (
@@ -45,7 +46,7 @@ from trailboss.sandbox import image as image_package
 from trailboss.sandbox.engines import EngineName
 from trailboss.sandbox.image.builder import build_image
 from trailboss.sandbox.stage import on_stage
-from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
+from trailboss.vm.guest_api import UNSUPPORTED, host_code
 from trailboss.vm.rules import ACTOR_MODULES
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -170,18 +171,6 @@ def _calls_by_mechanism() -> str:
     return table(("call", *had), rows)
 
 
-def parameters(name: str) -> list[str]:
-    """Return the parameters of a host call, as the call itself names them when it is given too many arguments."""
-    try:
-        # It complains before it looks at the site, and a height in the second place is Globalbox's.
-        HOST_CALLS[name](None, [None, 1] * 50, {})  # type: ignore[arg-type]
-    except ArgumentFault as fault:
-        listed = re.match(r"\w+\((.*?)\) takes", str(fault))
-        if listed is not None:
-            return [each for each in listed[1].split(", ") if each]
-    raise ValueError(f"pvm_host.{name} does not say which arguments it takes")
-
-
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "params": params_page,
     "errors": errors_page,
@@ -220,7 +209,7 @@ def write_image() -> None:
 
 
 def main() -> None:
-    """Rewrite the image's digest, every page, the pictures, the README and the sessions."""
+    """Rewrite the image's digest, every page, the pictures, the stub, the README and the sessions."""
     write_image()
     # What the pages show of new chains does not depend on what this machine has.
     os.environ["TRAILBOSS_VM"] = EngineName.NATIVE
@@ -231,6 +220,7 @@ def main() -> None:
     (ROOT / FOLDER).mkdir(exist_ok=True)
     for name, picture in pictures().items():
         (ROOT / name).write_text(picture, encoding="utf-8")
+    (ROOT / STUB).write_text(host_stub(), encoding="utf-8")
     (ROOT / "README.md").write_text(readme(), encoding="utf-8")
     (ROOT / WORDING).write_text(wording(ROOT / "src/trailboss"), encoding="utf-8")
     for name in SESSIONS:

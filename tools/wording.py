@@ -14,6 +14,7 @@ CATALOGUES: Final = (
     "api/errors.py",
     "cli/**/*.py",
     "explorer/**/*.py",
+    "lint/*.py",
     "primitives/errors.py",
     "mempool/records.py",
     "node/*.py",

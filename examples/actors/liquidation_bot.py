@@ -48,6 +48,9 @@ def get_gas_bid(payload):
 
 
 def handle_timer(payload):
+    # Anybody could start another loop otherwise, at the expense of this one.
+    if pvm_host.context()["sender"] != pvm_host.self_address():
+        raise ValueError("only the actor's own timer may look")
     loan = _loan()
     if loan is None:
         return

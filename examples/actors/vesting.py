@@ -26,6 +26,7 @@ class Vesting:
             )
             pvm_host.set_state(b"open/%d" % number, timer_id)
 
+    # trailboss: ignore[TB005] whoever calls, an instalment whose time has come is paid once
     def handle_timer(self, payload):
         self._pay_out(int(payload), "vested")
 
@@ -39,6 +40,7 @@ class Vesting:
             raise ValueError("only the deployer may revoke")
         terms = json.loads(pvm_host.get_state(b"terms"))
         elapsed = (pvm_host.block_height() - terms["start"]) // terms["every"]
+        # trailboss: ignore[TB006] no more instalments than one deployment could pay for
         for number in range(elapsed + 1, terms["count"] + 1):
             slot = b"open/%d" % number
             timer_id = pvm_host.get_state(slot)

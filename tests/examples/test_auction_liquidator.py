@@ -112,3 +112,11 @@ def test_bid_of_the_liquidator_grows_with_its_delay(chain, liquidator):
 
     room = MOST - 10_000
     assert [tip(waited) for waited in (0, 1, 6, 7, 50)] == [room // 8, room // 4, room * 7 // 8, room, room]
+
+
+@AUCTION
+def test_stranger_cannot_start_a_second_loop(chain, liquidator):
+    """It would be at the liquidator's expense."""
+    receipt = liquidator.call("handle_timer", b"", sender=chain.accounts[1])
+    assert receipt.error.context["exception_message"] == "only the actor's own timer may look"
+    assert len(liquidator.timers()) == 1

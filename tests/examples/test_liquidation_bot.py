@@ -103,3 +103,10 @@ def test_bot_pays_less_when_quiet_than_under_congestion(chain, bot):
     urgent = fires(chain, bot, 0)[-1]
     assert chain.events("liquidated")
     assert quiet.fee_paid // quiet.cycles_used < urgent.fee_paid // urgent.cycles_used // 3
+
+
+def test_stranger_cannot_start_a_second_loop(chain, bot):
+    """It would be at the bot's expense."""
+    receipt = bot.call("handle_timer", b"", sender=chain.accounts[1])
+    assert receipt.error.context["exception_message"] == "only the actor's own timer may look"
+    assert len(bot.timers()) == 1

@@ -16,6 +16,10 @@ from trailboss.primitives.errors import StorageError, TrailbossError
 
 ABOUT: Final = "Cowboy's Actor Message Scheduler, on your machine."
 PANELS: Final = {
+    "Write": (
+        ("new", "new:new", "Make a folder with an actor, its tests and a workflow."),
+        ("check", "check:check", "Check sources of actors: what a deployment refuses, and what hurts later."),
+    ),
     "Start": (
         ("demo", "demo:demo", "Run six actors for several hundred blocks and show how every timer ended."),
         ("dev", "node:dev", "Run a development chain: accounts, API, explorer, and calls that change the chain."),

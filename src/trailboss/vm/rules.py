@@ -158,7 +158,7 @@ _NAMED: Final[dict[type[ast.AST], str]] = {
 """Fields that hold the names of nodes."""
 
 
-class _Fault(NamedTuple):
+class Fault(NamedTuple):
     """One violation of a rule, without its position."""
 
     rule: str  # short name of the rule
@@ -180,8 +180,23 @@ def check_program(source: str, source_bytes_max: int) -> ast.Module:
     """Return the tree of an actor's source, if it follows the rules.
 
     Raises:
-        Rejection: ``INVALID_DATA`` for source that is too large, in UTF-8 bytes, or not Python of the `GRAMMAR`;
-            ``NON_DETERMINISTIC_CODE`` with line, column and rule of the first finding, and the number of others.
+        Rejection: As `find_faults`; ``NON_DETERMINISTIC_CODE`` with line, column and rule of the first fault, and
+            the number of others.
+    """
+    tree, found = find_faults(source, source_bytes_max)
+    if found:
+        line, column, (rule, what, fix) = found[0]
+        facts: dict[str, Fact] = {"line": line, "column": column, "rule": rule, "further": len(found) - 1}
+        what = f"line {line}, column {column}: {what}"
+        raise Rejection(RejectionReason.NON_DETERMINISTIC_CODE, what, fix, **facts)
+    return tree
+
+
+def find_faults(source: str, source_bytes_max: int) -> tuple[ast.Module, list[tuple[int, int, Fault]]]:
+    """Return the tree of a source, and where it breaks a rule: line and column, from 1, in order, and what is wrong.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` for source that is too large, in UTF-8 bytes, or not Python of the `GRAMMAR`.
     """
     check_size(source, source_bytes_max)
     check_nesting(source)
@@ -196,15 +211,14 @@ def check_program(source: str, source_bytes_max: int) -> ast.Module:
         compile(tree, "<actor>", "exec", dont_inherit=True, optimize=0)
     if is_formatted:
         _check_formatted(source)
-    if found:
-        line, byte, (rule, what, fix) = found[0]
-        # The parser counts bytes, people count characters.
-        text = source.splitlines()[line - 1 : line] or [""]
-        column = len(text[0].encode(errors="surrogatepass")[:byte].decode(errors="surrogatepass")) + 1
-        facts: dict[str, Fact] = {"line": line, "column": column, "rule": rule, "further": len(found) - 1}
-        what = f"line {line}, column {column}: {what}"
-        raise Rejection(RejectionReason.NON_DETERMINISTIC_CODE, what, fix, **facts)
-    return tree
+    lines = source.splitlines() if found else []
+    return tree, [(line, _column(lines, line, byte), fault) for line, byte, fault in found]
+
+
+def _column(lines: Sequence[str], line: int, byte: int) -> int:
+    """Return the column of a byte of a line: the parser counts bytes, people count characters."""
+    text = lines[line - 1] if line <= len(lines) else ""
+    return len(text.encode(errors="surrogatepass")[:byte].decode(errors="surrogatepass")) + 1
 
 
 def check_size(source: str, source_bytes_max: int) -> int:
@@ -310,7 +324,7 @@ def _braces(node: ast.JoinedStr) -> int:
     return max((1 + (_braces(each) if isinstance(each, ast.JoinedStr) else 0) for each in within), default=0)
 
 
-def _findings(nodes: Sequence[_Place]) -> Iterator[tuple[int, int, _Fault]]:
+def _findings(nodes: Sequence[_Place]) -> Iterator[tuple[int, int, Fault]]:
     """Yield every violation of a rule with line, from 1, and byte in it, in no particular order."""
     bound = frozenset(name for node, _, _ in nodes if _binds(node) for name in _identifiers(node))
     for node, inside, _ in nodes:
@@ -321,55 +335,55 @@ def _findings(nodes: Sequence[_Place]) -> Iterator[tuple[int, int, _Fault]]:
             yield from (_placed(node, fault) for fault in _faults(node, inside, bound))
 
 
-def _placed(node: ast.AST, fault: _Fault) -> tuple[int, int, _Fault]:
+def _placed(node: ast.AST, fault: Fault) -> tuple[int, int, Fault]:
     return getattr(node, "lineno", 1), getattr(node, "col_offset", 0), fault
 
 
-def _name_faults(name: str) -> Iterator[_Fault]:
+def _name_faults(name: str) -> Iterator[Fault]:
     if name.startswith(PREFIX):
-        yield _Fault("reserved-name", f"{name}: names that begin with {PREFIX} are reserved")
+        yield Fault("reserved-name", f"{name}: names that begin with {PREFIX} are reserved")
     if name == "__del__":
-        yield _Fault("finalizer", "__del__ runs at an undefined time")
+        yield Fault("finalizer", "__del__ runs at an undefined time")
 
 
-def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[_Fault]:
+def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[Fault]:
     match node:
         case ast.Name(id=name):
             if name in REFUSED_NAMES and isinstance(node.ctx, ast.Load) and name not in bound:
-                yield _Fault("name", f"{name} is not available to actors")
+                yield Fault("name", f"{name} is not available to actors")
         case ast.Attribute(attr=name):
             if name in REFUSED_ATTRIBUTES:
                 yield _attribute_fault(name)
         case ast.Import() | ast.ImportFrom():
             yield from _import_faults(node)
         case ast.Set() | ast.SetComp():
-            yield _Fault("set", "a set has no defined order; use a dict or cowboy_sdk.ordered_set")
+            yield Fault("set", "a set has no defined order; use a dict or cowboy_sdk.ordered_set")
         case ast.MatchClass(kwd_attrs=names):
             yield from (_attribute_fault(name) for name in names if name in _REFUSED_PATTERNS)
         case ast.TryStar():
-            yield _Fault("except-star", "except* is not available to actors")
+            yield Fault("except-star", "except* is not available to actors")
         case ast.Return() | ast.Break() | ast.Continue():
             if inside.final and (isinstance(node, ast.Return) or not inside.loop):
-                yield _Fault("finally", f"{type(node).__name__.lower()} in finally would swallow what ends the frame")
+                yield Fault("finally", f"{type(node).__name__.lower()} in finally would swallow what ends the frame")
         case _:
             yield from _concurrency_faults(node, inside)
 
 
-def _attribute_fault(name: str) -> _Fault:
-    return _Fault("attribute", f".{name} leads out of the program or differs between nodes")
+def _attribute_fault(name: str) -> Fault:
+    return Fault("attribute", f".{name} leads out of the program or differs between nodes")
 
 
-def _concurrency_faults(node: ast.AST, inside: _Inside) -> Iterator[_Fault]:
+def _concurrency_faults(node: ast.AST, inside: _Inside) -> Iterator[Fault]:
     match node:
         case ast.AsyncFunctionDef(name=name, decorator_list=decorators):
             if not any(is_continuation(each) for each in decorators):
-                yield _Fault("async", f"async def {name}: only a continuation of the SDK is asynchronous")
+                yield Fault("async", f"async def {name}: only a continuation of the SDK is asynchronous")
         case ast.AsyncFor() | ast.AsyncWith() | ast.comprehension(is_async=1):
-            yield _Fault("async", f"{type(node).__name__}: there is nothing to wait for within a frame")
+            yield Fault("async", f"{type(node).__name__}: there is nothing to wait for within a frame")
         case ast.Await() if not inside.async_:
-            yield _Fault("async", "await outside a continuation")
+            yield Fault("async", "await outside a continuation")
         case ast.Yield() | ast.YieldFrom() if inside.async_ or inside.lambda_:
-            yield _Fault("generator", f"yield in {'an async function' if inside.async_ else 'a lambda'}")
+            yield Fault("generator", f"yield in {'an async function' if inside.async_ else 'a lambda'}")
 
 
 def is_continuation(decorator: ast.expr) -> bool:
@@ -385,9 +399,9 @@ def is_sdk(module: str) -> bool:
     return module.partition(".")[0] == SDK or module in (LANE_PACKAGE, LANE_SDK)
 
 
-def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[_Fault]:
+def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[Fault]:
     if isinstance(node, ast.ImportFrom) and (node.level or node.module is None):
-        yield _Fault("import", "a relative import: an actor is one module")
+        yield Fault("import", "a relative import: an actor is one module")
         return
     if isinstance(node, ast.ImportFrom):
         yield from (_attribute_fault(each.name) for each in node.names if each.name in _REFUSED_IMPORTS)
@@ -397,9 +411,9 @@ def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[_Fault]:
         if module in (HOST, LANE_SDK) or module in ACTOR_MODULES:
             continue
         if root == LANE_PACKAGE:
-            yield _Fault("import", f"import of {module}: actors can import only {LANE_SDK} of {LANE_PACKAGE}")
+            yield Fault("import", f"import of {module}: actors can import only {LANE_SDK} of {LANE_PACKAGE}")
         elif root != SDK or any(part.startswith("_") for part in rest):
-            yield _Fault("import", f"import of {module}, which is not available to actors", _import_advice(root))
+            yield Fault("import", f"import of {module}, which is not available to actors", _import_advice(root))
 
 
 def _import_advice(root: str) -> str:

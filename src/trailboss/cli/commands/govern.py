@@ -13,7 +13,9 @@ from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
 from trailboss.cli.options import Actor, Number, TimerId, argument, completing, number, whole_number
+from trailboss.cli.output import note
 from trailboss.cli.targets import find_actor, find_timer
+from trailboss.cli.upgrades import lost_calls
 from trailboss.cli.values import SHOWN_MAX, parse_number, read_file
 from trailboss.governance.parameters import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
 from trailboss.model import transactions
@@ -149,10 +151,14 @@ def set_parameter(
 def upgrade(run: Invocation, actor: Actor, file: Annotated[Path, argument("FILE", "New source of the actor.")]) -> None:
     """Replace the code of an actor; its storage and its timers stay.
 
+    It warns of handlers that live timers call and the new code lacks, as `trailboss check --actor` does before.
+
     Example: trailboss govern upgrade 0x044d2D5f clock.py
     """
-    code = read_file(file, "source")
-    _govern(run, transactions.UpgradeActor(find_actor(run.chain, actor), code))
+    code, address = read_file(file, "source"), find_actor(run.chain, actor)
+    for each in lost_calls(run.chain, address, code):
+        note(f"warning: {each}")
+    _govern(run, transactions.UpgradeActor(address, code))
 
 
 def _setting(chain: ChainReader, path: str, text: str) -> int:

@@ -1,0 +1,80 @@
+"""``new``: a folder to begin with."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Annotated, Final
+
+import typer
+
+from trailboss.cli.command import Invocation, command
+from trailboss.cli.errors import Mistake
+from trailboss.cli.options import argument, completing, option
+from trailboss.cli.values import SHOWN_MAX
+
+TEMPLATES: Final = ("clock", "sdk")
+COMMON: Final = "common"
+LAYOUT: Final = {
+    "actor.py": "actors/{}.py",
+    "test_actor.py": "tests/test_{}.py",
+    "README.md": "README.md",
+    "requirements.txt": "requirements.txt",
+    "gitignore": ".gitignore",
+    "workflow.yml": ".github/workflows/check.yml",
+}
+"""Where each file of a template goes; the braces stand for the name of the actor."""
+_NAME: Final = re.compile(r"(?!test_)[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*(?<![_-]test)", re.ASCII)
+
+
+def _template(name: str) -> str:
+    if name not in TEMPLATES:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(TEMPLATES)}.")
+    return name
+
+
+@command(on_chain=False)
+def new(
+    run: Invocation,
+    name: Annotated[str, argument("NAME", "Name of the actor, and of the folder.")],
+    template: Annotated[
+        str,
+        option(
+            "NAME",
+            "clock, on the host's calls alone; or sdk, a clock on the public SDK.",
+            parser=_template,
+            autocompletion=completing(TEMPLATES),
+        ),
+    ] = TEMPLATES[0],
+) -> None:
+    """Make a folder with an actor, its tests and a workflow.
+
+    The actor passes `trailboss check`, and its tests pass.
+
+    Example: trailboss new my-clock
+    """
+    if len(name) > SHOWN_MAX or _NAME.fullmatch(name) is None:
+        raise Mistake(
+            f"{name[:SHOWN_MAX]!r} is no name for an actor",
+            "write small letters and digits, with a hyphen between words, as my-clock; test_ and _test are for tests",
+        )
+    folder = Path(name)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise Mistake(f"{folder} exists already", "give another name, or remove what is there")
+    written = _files(name, template)
+    for path, text in written.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    steps = f"cd {name} && trailboss check actors && pytest"
+    run.show({"folder": name, "files": list(written)}, {"made": name, "files": ", ".join(written), "next": steps})
+
+
+def _files(name: str, template: str) -> dict[str, str]:
+    """Return the text of each file of a new folder, by its path there."""
+    module = name.replace("-", "_")
+    found = {}
+    for source, place in LAYOUT.items():
+        folder = template if source.endswith(".py") else COMMON
+        text = files("trailboss.cli").joinpath("templates", folder, f"{source}.template").read_text(encoding="utf-8")
+        found[place.format(module)] = Template(text).substitute(name=name, module=module)
+    return found

@@ -221,7 +221,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         self.scope.session.ledger.transfer(self.frame.actor, to, amount)
 
     def upgrade(self, code: bytes, manifest: bytes | None) -> None:
-        """Replace the running actor's code for later frames; a cell a byte. Source: cowboy-facts §2.3. Decision: D-119."""
+        """Replace the actor's code for later frames; a cell a byte. Source: cowboy-facts §2.3. Decision: D-119."""
         # CHECK
         self._check_writable("upgrade_self")
         check_entitled(self.scope, self.frame, SELF_UPGRADE)

@@ -20,6 +20,7 @@ RUN_EVENT = "schedule.run"
 RETRY_EVENT = "retry.run"
 NAME_BYTES_MAX = 64
 ATTEMPTS_MAX = 16
+GAS_LIMIT_MIN = 20_000  # `dispatch` without a handler uses 15,500 cycles in a small module
 CHOICES = {"align": ("grid", "drift"), "overlap": ("skip", "queue"), "catch_up": ("one", "all", "none")}
 _RUN_TAG = b"\x00EVRY"
 _RETRY_TAG = b"\x00RTRY"
@@ -100,7 +101,7 @@ def every(
         attempts: How often a slot is tried, 1 to 16.
         backoff: Blocks from the first attempt to the second; twice as many to each one after it.
         start: Height from which the slots are counted, past or to come; None for this block.
-        gas_limit: Cycles of a fire; None for the most that is allowed.
+        gas_limit: Cycles of a fire, 20,000 at least; None for the most that is allowed.
 
     Raises:
         ValueError: If a term is none of these, or ``drift``, which misses no slot, comes with ``overlap`` or
@@ -110,6 +111,8 @@ def every(
 
     _check_terms(name, blocks, align, overlap, catch_up)
     _check_attempts(attempts, backoff)
+    if gas_limit is not None and gas_limit < GAS_LIMIT_MIN:
+        raise ValueError(f"gas_limit is {gas_limit}; a fire needs {GAS_LIMIT_MIN} cycles at least to record a failure")
     now, known = pvm_host.block_height(), recurring_timer(name)
     terms = (blocks, align, overlap, catch_up, attempts, backoff, gas_limit)
     timer = RecurringTimer(name, handler or name, *terms, now if start is None else start)

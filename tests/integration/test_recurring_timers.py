@@ -1,6 +1,7 @@
 """Recurring timers of `trailboss.sdk`: phase, late fires, failures, changes, pauses and ends. Decision: D-115."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -255,6 +256,10 @@ def test_dispatch_is_refused_to_strangers(chain: LocalChain, planner: ActorHandl
         ({"blocks": 5, "attempts": 17}, "attempts is 17, outside 1..=16"),
         ({"blocks": 5, "backoff": 0}, "backoff is 0; it is at least 1 block"),
         (
+            {"blocks": 5, "gas_limit": 9_000},
+            "gas_limit is 9000; a fire needs 20000 cycles at least to record a failure",
+        ),
+        (
             {"blocks": 5, "align": "drift", "catch_up": "all"},
             "catch_up is 'all', and a schedule that drifts misses no slot; leave it out",
         ),
@@ -283,3 +288,48 @@ def test_schedule_of_an_actor_without_money_ends_and_is_revived(chain: LocalChai
     chain.mine(1)
 
     assert [outcome for _, _, outcome in runs(chain)] == ["ok"]
+
+
+COUNTER = """
+import pvm_host
+{imports}
+
+
+class Counter:
+    def init(self):
+        {start}
+
+    def handle_timer(self, payload):
+        {fire}
+
+    def count(self, payload):
+        number = int(pvm_host.get_state(b"n") or b"0")
+        pvm_host.set_state(b"n", b"%d" % (number + 1))
+"""
+WAYS = {
+    "schedule_timer": ("", "self.again()", "self.count(payload); self.again()"),
+    "set_interval": (
+        "from cowboy_sdk import runtime",
+        "runtime.set_interval(10, 'count')",
+        "runtime.dispatch_interval(payload, {'count': self.count})",
+    ),
+    "every": ("from trailboss.sdk import dispatch, every", "every('count', 10)", "dispatch(payload)"),
+}
+AGAIN = "\n    def again(self):\n        pvm_host.schedule_timer(pvm_host.block_height() + 10, b'')\n"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_page_has_what_a_run_costs(chain: LocalChain, way: str) -> None:
+    """The table of docs/how-to/recurring-timers.md, to the hundred cycles."""
+    imports, start, fire = WAYS[way]
+    source = COUNTER.replace("{imports}", imports).replace("{start}", start).replace("{fire}", fire) + AGAIN
+    actor = chain.deploy(source, sender=chain.accounts[0], value=1_000 * CBY)
+    chain.advance_to(12)
+    (receipt,) = chain.receipts(origin="timer")
+    page = (Path(__file__).parents[2] / "docs/how-to/recurring-timers.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| `" + way))
+    cycles, cells = (int(cell.replace(",", "")) for cell in row.split(" | ")[1:3])
+
+    assert actor.storage[b"n"] == b"1"
+    assert abs(receipt.cycles_used - cycles) <= 100
+    assert abs(receipt.cells_used - cells) <= 10

@@ -129,7 +129,7 @@ def every(
             return known.due
         if not is_anchored:
             # The slots that are due end here, and so does one that is tried again.
-            timer.missed += _passed(known, now) - (known.attempt > 1)
+            timer.missed += max(_passed(known, now) - (known.attempt > 1), 0)
             timer.failed += known.attempt > 1
     if not is_anchored:
         timer.attempt = 1

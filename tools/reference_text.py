@@ -57,7 +57,7 @@ CALLS_MISSING: Final = """
 These calls of the public host exist, and raise `HostError` with the name `unsupported`: {names}.
 
 Some of them have a handler run in a later block, as a timer does: jobs of runners and subscriptions to events. The
-others belong to tokens, intents, images, forks and upgrades.
+others belong to tokens, intents, images and forks.
 """
 CALLS_IMPORTS: Final = """
 ## What an actor may import
@@ -414,5 +414,11 @@ CALLS: Final[Mapping[str, CallEntry]] = {
         ("actor_call",), "what a handler of another actor returns; its frame is charged to this one as well"
     ),
     "transfer_balance": CallEntry(("transfer_balance",), "moves money of the running actor"),
+    "upgrade_self": CallEntry(
+        ("deploy", "deploy_byte"),
+        "replaces the running actor's code from the next frame on, and its manifest if one is given; the second price "
+        "is for each byte of code; a cell for each byte of code and manifest; `routes` and `route_sponsorship` are "
+        "None: see D-119",
+    ),
 }
 """Every host call that is implemented. A test charges each of them and compares the price."""

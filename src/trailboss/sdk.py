@@ -1,4 +1,4 @@
-"""What actors import for timers, beside the public SDK: the calls of each mechanism, and helpers for their prices.
+"""What actors import for timers, beside the public SDK: the calls of each mechanism, helpers, recurring timers.
 
 An actor writes ``from trailboss.sdk import PriorityTier, schedule_timer``. Editors and type checks can import the
 module too, but functions that ask the chain work only in a frame. A call that the chain's mechanism lacks is refused
@@ -8,6 +8,26 @@ with ``pvm_host.HostError``, name ``unsupported``. Spec: CIP-1v3 §6, CIP-1v3 §
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, overload
+
+from trailboss.recurrence import (
+    RecurringTimer,
+    ScheduledRun,
+    dispatch,
+    every,
+    pause,
+    recurring_timer,
+    resume,
+    retry,
+    stop,
+)
+
+__all__ = [
+    "ADDRESS_WIDTH", "BID_BITS", "FRACTION_BITS", "AuctionBidContext", "Delivery", "GasBidContext", "PriorityTier",
+    "RecurringTimer", "ScheduledRun", "auction_bid", "bid", "cancel_timer", "cell_fees", "current_delivery",
+    "default_auction_bid", "default_gas_bid", "dispatch", "every", "gas_bid", "pause", "recurring_timer",
+    "reschedule", "resume", "retry", "schedule_timer", "set_gas_bidding_agent", "set_state_watch", "set_timeout",
+    "stop", "tier_tip", "update_timer", "watch_key",
+]  # fmt: skip
 
 ADDRESS_WIDTH = 20
 FRACTION_BITS = 96
@@ -79,6 +99,16 @@ def schedule_timer(
         gas_bidding_agent=gas_bidding_agent,
     )
     return identity
+
+
+def reschedule(timer_id: bytes, height: int, payload: bytes, **terms: Any) -> bytes:
+    """Cancel a timer of the running actor and schedule it at another height; return the new id, 32 bytes.
+
+    An actor cannot read its timers, so it gives the payload, and the terms of `schedule_timer` beside the defaults,
+    again. A timer that has fired already is scheduled once more.
+    """
+    cancel_timer(timer_id)
+    return schedule_timer(height, payload, **terms)
 
 
 def tier_tip(tier: PriorityTier) -> int | None:

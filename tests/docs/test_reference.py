@@ -210,6 +210,10 @@ ARGUMENTS = {
     "bid_fp": 1,
     "expiry_height": 9,
     "client_nonce": b"n",
+    "code": b"c",
+    "manifest": None,
+    "routes": None,
+    "route_sponsorship": None,
 }
 
 
@@ -227,6 +231,7 @@ def test_calls_page_has_the_price_that_a_call_charges(name: str) -> None:
         "defer_call",
         "transfer",
         "set_agent",
+        "upgrade",
     )
     host = SimpleNamespace(
         **{call: lambda *_: None for call in silent},

@@ -96,11 +96,18 @@ def retry_backoff(chain, deploy):
     courier.call("deliver", json.dumps(job).encode(), sender=chain.accounts[0], check=True)
 
 
+def rent(chain, deploy):
+    terms = {"landlord": str(chain.accounts[1].address), "rent": 20 * CBY, "month": 10}
+    lease = deploy("rent", 50 * CBY, json.dumps(terms).encode())
+    chain.advance_to(25)
+    assert json.loads(lease.view("account").return_value)["paid"] == 2
+
+
 LIVES = {
     life.__name__: life
     for life in (
         clock, heartbeat, vesting, escrow, subscription, oracle, liquidation_watch, liquidation_bot, game_loop,
-        retry_backoff, auction_liquidator, price_feed, stop_loss,
+        retry_backoff, auction_liquidator, price_feed, stop_loss, rent,
     )
 }  # fmt: skip
 """By the name of the file in ``examples/actors``."""

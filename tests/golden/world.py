@@ -197,6 +197,10 @@ class WorldHost:
         self._check_writable()
         self.world.transfers.append((to, amount))
 
+    def upgrade(self, code, manifest):
+        self._check_writable()
+        self.world.sources[self.frame.actor] = code.decode()
+
     def print_text(self, text):
         self.world.printed.append(text)
 

@@ -57,6 +57,7 @@ CALLS = {
 
 
 def walk(payload):
+    CALLS["upgrade_self"] = lambda: pvm_host.upgrade_self(payload)
     found = {"": kinds([payload, pvm_host.context()["sender"]])}
     for name, call in CALLS.items():
         try:
@@ -97,8 +98,8 @@ def handle_timer(payload):
 def test_every_host_call_answers_plain_values(mechanism):
     """Nothing of the host's own classes reaches a program, from whatever mechanism the chain has."""
     with LocalChain(mechanism=mechanism) as chain:
-        actor = chain.deploy(WALK, sender=chain.accounts[0], value=1_000 * CBY)
-        receipt = actor.call("walk", b"payload", sender=chain.accounts[0], check=True)
+        actor = chain.deploy(WALK, sender=chain.accounts[0], value=1_000 * CBY, entitlements=["sys.upgrade"])
+        receipt = actor.call("walk", WALK.encode(), sender=chain.accounts[0], check=True)
         found = json.loads(receipt.return_value)
 
         assert sorted({name.partition(",")[0] for name in found} - {""}) == sorted(HOST_CALLS.keys() - {*UNSUPPORTED})

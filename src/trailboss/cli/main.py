@@ -54,6 +54,11 @@ PANELS: Final = {
     "Look": (
         ("timers", "blocks:timers", "List timers: live ones by height, ended ones with the latest first."),
         ("timer", "blocks:timer", "Explain one timer."),
+        (
+            "schedules",
+            "schedules:schedules",
+            "List recurring timers: period, next run, and what became of each slot.",
+        ),
         ("mailbox", "blocks:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
         ("block", "blocks:block", "Show a block, or how it chose among its due timers."),
         ("quote", "forecast:quote", "Quote the price of a timer scheduled now, and how often one would have run."),

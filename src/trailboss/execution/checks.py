@@ -25,23 +25,24 @@ def no_actor(address: bytes) -> Rejection:
     return Rejection(RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {shown}", actor=shown)
 
 
-def check_entitled(scope: Scope, frame: Frame) -> None:
-    """Refuse an actor that may not schedule timers; where nothing is enforced, warn of its first one.
+def check_entitled(scope: Scope, frame: Frame, entitlement: str = TIMER_SCHEDULE) -> None:
+    """Refuse an actor that may not schedule timers, or upgrade itself; where nothing is enforced, warn of the first.
 
-    Source: cowboy-facts §2.4. Decision: D-91
+    Source: cowboy-facts §2.3, §2.4. Decision: D-91, D-119
     """
     ledger, params = scope.session.ledger, scope.session.context.rules.params.timers
-    if ledger.is_entitled(frame.actor, TIMER_SCHEDULE):
+    if ledger.is_entitled(frame.actor, entitlement):
         return
-    what = f"schedules a timer without the entitlement {TIMER_SCHEDULE}"
+    deed = "schedules a timer" if entitlement == TIMER_SCHEDULE else "upgrades itself"
+    what = f"{deed} without the entitlement {entitlement}"
     if params.schedule_needs_entitlement:
         raise Rejection(
             RejectionReason.MISSING_ENTITLEMENT,
             f"{Address(frame.actor)} {what}",
             actor=str(Address(frame.actor)),
-            entitlement=TIMER_SCHEDULE,
+            entitlement=entitlement,
         )
-    if ledger.account(frame.actor).timer_nonce == 0:
+    if entitlement != TIMER_SCHEDULE or ledger.account(frame.actor).timer_nonce == 0:
         words = f"it {what}, which a public chain refuses; deploy it with that entitlement"
         scope.printing.warn(frame.actor, frame.handler, words)
 

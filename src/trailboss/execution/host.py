@@ -11,8 +11,10 @@ from trailboss.execution import timers
 from trailboss.execution.checks import check_agent, check_entitled, check_size, gas_limit_bounds, invalid, no_actor
 from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
+from trailboss.execution.upgrades import replace_code
 from trailboss.metering.meter import Meter, OutOfGas
 from trailboss.model import calls
+from trailboss.model.actors import SELF_UPGRADE
 from trailboss.model.events import AGENT_SET, PROTOCOL_TOPICS, EventRecord
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -217,6 +219,17 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         """Move money of the running actor."""
         self._check_writable("transfer_balance")
         self.scope.session.ledger.transfer(self.frame.actor, to, amount)
+
+    def upgrade(self, code: bytes, manifest: bytes | None) -> None:
+        """Replace the actor's code for later frames; a cell a byte. Source: cowboy-facts §2.3. Decision: D-119."""
+        # CHECK
+        self._check_writable("upgrade_self")
+        check_entitled(self.scope, self.frame, SELF_UPGRADE)
+        # CHARGE
+        self.meter.charge_cells(len(code) + len(manifest or b""))
+        # RUN
+        account = self.scope.session.ledger.account(self.frame.actor)
+        self.scope.effects.append(replace_code(self.scope, bytes(self.frame.actor), account, code, manifest))
 
     def print_text(self, text: str) -> None:
         """Keep what the running actor prints, of frames that fail as well. Decision: D-89."""

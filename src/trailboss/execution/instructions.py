@@ -10,12 +10,13 @@ from trailboss.execution.checks import no_actor
 from trailboss.execution.host import CREATION_HANDLERS, run_handler
 from trailboss.execution.paid_execution import Run, handler_body
 from trailboss.execution.session import Scope
+from trailboss.execution.upgrades import checked_source, replace_code
 from trailboss.governance import apply as governance
 from trailboss.metering.meter import Meter
 from trailboss.model import transactions
 from trailboss.model.actors import Account
 from trailboss.model.calls import EXTEND
-from trailboss.model.events import ACTOR_DEPLOYED, ACTOR_UPGRADED, EventRecord
+from trailboss.model.events import ACTOR_DEPLOYED, EventRecord
 from trailboss.params import CostParams, deployment_price
 from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
@@ -132,7 +133,7 @@ def _deploy(scope: Scope, instruction: transactions.DeployActor, meter: Meter) -
     """Create an actor and run its creation call. Decision: D-36."""
     session, deployer = scope.session, scope.envelope.sender
     # CHECK
-    source = _checked_source(scope, instruction.code)
+    source = checked_source(scope, instruction.code)
     code_hash = keccak256(instruction.code)
     actor = transactions.derive_actor_address(Address(deployer), instruction.salt, code_hash, instruction.shard)
     account = session.ledger.account(actor)
@@ -157,35 +158,14 @@ def _deploy(scope: Scope, instruction: transactions.DeployActor, meter: Meter) -
 
 
 def _upgrade(scope: Scope, instruction: transactions.UpgradeActor) -> Run:
-    """Replace an actor's code, and its manifest if one is given; all else stays. Spec: CIP-5 §5.4."""
-    ledger = scope.session.ledger
+    """Replace an actor's code for governance. Spec: CIP-5 §5.4."""
     # CHECK
     governance.check_deployer(scope.session.context.rules, scope.envelope.sender, instruction.name)
     account = _check_actor(scope, instruction.actor)
-    _checked_source(scope, instruction.code)
     # RUN
-    account.code_hash = keccak256(instruction.code)
-    ledger.put(instruction.actor, account)
-    ledger.store_code(account.code_hash, instruction.code)
-    if instruction.manifest is not None:
-        ledger.store_manifest(instruction.actor, instruction.manifest)
-    facts = {"actor": bytes(instruction.actor), "code_hash": account.code_hash}
-    event = EventRecord(ACTOR_UPGRADED, instruction.actor, encode_canonical(facts))
-    return Run(actor=instruction.actor, events=(event,))
-
-
-def _checked_source(scope: Scope, code: bytes) -> str:
-    limit = scope.session.context.rules.params.limits.source_bytes_max
-    if not 1 <= len(code) <= limit:
-        what = f"source has {len(code)} bytes, outside 1..={limit}"
-        raise Rejection(RejectionReason.INVALID_DATA, what, size=len(code), limit=limit)
-    try:
-        source = code.decode()
-    except UnicodeDecodeError as error:
-        what = f"source is not UTF-8 at byte {error.start}"
-        raise Rejection(RejectionReason.INVALID_DATA, what, offset=error.start) from None
-    scope.session.engine.check_source(source, keccak256(code))
-    return source
+    actor = bytes(instruction.actor)
+    event = replace_code(scope, actor, account, instruction.code, instruction.manifest)
+    return Run(actor=actor, events=(event,))
 
 
 def _check_actor(scope: Scope, address: bytes) -> Account:

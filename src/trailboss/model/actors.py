@@ -30,6 +30,7 @@ encode_account: Final[Callable[[Account], bytes]] = pack
 decode_account: Final[Callable[[bytes], Account]] = msgspec.msgpack.Decoder(Account).decode
 """Return the account that bytes of this chain's own state hold."""
 TIMER_SCHEDULE: Final = "timer.schedule"  # The entitlement to schedule timers. Source: cowboy-facts §2.4.
+SELF_UPGRADE: Final = "sys.upgrade"  # The entitlement of an actor to replace its code. Source: cowboy-facts §2.3.
 
 
 def encode_manifest(entitlements: Iterable[str]) -> bytes | None:

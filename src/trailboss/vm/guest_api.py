@@ -11,6 +11,7 @@ from typing import Final
 
 from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signatures import verify_ed25519
+from trailboss.params import deployment_price
 from trailboss.primitives.errors import HOST_CODE_BASE, Rejection, RejectionReason
 from trailboss.primitives.units import U128_MAX
 from trailboss.vm.arguments import (
@@ -38,7 +39,7 @@ CALL_ARGUMENTS: Final = 4  # arguments of ``call_actor`` in every version of the
 _NAMES: Final = """fork_actor force_unsubscribe_event intent_broadcast intent_broadcast_ex
     intent_deposit intent_withdraw offchain_image_initialize offchain_image_update submit_job subscribe_event
     token_allowance token_approve token_balance_of token_burn token_create token_mint token_total_supply token_transfer
-    token_transfer_from topup_subscription unsubscribe_event update_bid upgrade_self"""
+    token_transfer_from topup_subscription unsubscribe_event update_bid"""
 UNSUPPORTED: Final = tuple(_NAMES.split())
 """Calls of the public host that the specifications do not need: they exist, and refuse by name."""
 _OWN_CODES: Final = {
@@ -89,6 +90,17 @@ def _call_actor(
     return site.host.call_actor(target, method, payload, cycles_limit) or None
 
 
+def _upgrade_self(
+    site: CallSite, code: bytes, manifest: bytes | None, routes: bytes | None, route_sponsorship: bytes | None
+) -> None:
+    for name, given in (("routes", routes), ("route_sponsorship", route_sponsorship)):
+        if given is not None:
+            what = f"upgrade_self(): {name} must be None: gateway routes are not implemented here"
+            raise Rejection(RejectionReason.UNSUPPORTED, what, call="upgrade_self", argument=name)
+    site.meter.charge_cycles(deployment_price(len(code), site.params.costs))
+    site.host.upgrade(code, manifest)
+
+
 def _unsupported(name: str) -> HostCall:
     def refuse(_site: CallSite, _positional: Sequence[object], _named: Mapping[str, object]) -> object:
         raise Rejection(RejectionReason.UNSUPPORTED, f"pvm_host.{name} is not implemented here", call=name)
@@ -107,6 +119,9 @@ _EVENT: Final[Mapping[str, Check]] = {
 }  # fmt: skip
 _CALL: Final[Mapping[str, Check]] = {
     "target": address, "method": text, "payload": octets, "cycles_limit": integer, "access_limit": optional(integer),
+}  # fmt: skip
+_UPGRADE: Final[Mapping[str, Check]] = {
+    "code": octets, **dict.fromkeys(("manifest", "routes", "route_sponsorship"), optional(octets)),
 }  # fmt: skip
 _TRANSFER: Final[Mapping[str, Check]] = {"to": address, "amount": partial(integer, maximum=U128_MAX)}
 _CALLS: Final[Mapping[str, tuple[Mapping[str, Check], str | None, Callable[..., object]]]] = {
@@ -135,6 +150,7 @@ HOST_CALLS: Final[Mapping[str, HostCall]] = {  # every call by its public name
     **TIMER_CALLS,
     "emit_event": host_call("emit_event", _EVENT, "event_emit", _emit_event, required=2),
     "call_actor": host_call("call_actor", _CALL, "actor_call", _call_actor, required=CALL_ARGUMENTS),
+    "upgrade_self": host_call("upgrade_self", _UPGRADE, None, _upgrade_self, required=1),
     **{name: _unsupported(name) for name in UNSUPPORTED},
 }
 

@@ -93,6 +93,12 @@ class Host(Protocol):
     def transfer(self, to: bytes, amount: int) -> None:
         """Transfer money of the running actor."""
 
+    def upgrade(self, code: bytes, manifest: bytes | None) -> None:
+        """Replace the running actor's code for later frames, and its manifest if one is given; charges their cells.
+
+        It refuses what `Engine.check_source` refuses, too.
+        """
+
     def print_text(self, text: str) -> None:
         """Keep printed text for people; it is free, and no rule depends on it. Decision: D-89."""
 

@@ -104,6 +104,8 @@ GRAMMAR: Final = (3, 11)  # the Python whose grammar actors use; later syntax is
 SDK: Final = "cowboy_sdk"  # the public SDK
 LANE_SDK: Final = "trailboss.sdk"  # the module of this package that actors can import, for timers
 LANE_PACKAGE: Final = LANE_SDK.partition(".")[0]
+LANE_MODULES: Final = (LANE_PACKAGE, f"{LANE_PACKAGE}.recurrence", LANE_SDK)
+"""Modules of this package that guests share; actors import the last one, which has the names of the others."""
 HOST: Final = "pvm_host"
 _NAMES: Final = """id hash open input eval exec compile globals locals vars dir set frozenset breakpoint exit quit
     help aiter anext copyright credits license KeyboardInterrupt SystemExit __import__ __builtins__ __build_class__
@@ -396,7 +398,7 @@ def is_continuation(decorator: ast.expr) -> bool:
 
 def is_sdk(module: str) -> bool:
     """Whether guests share a module and its code is instrumented like theirs."""
-    return module.partition(".")[0] == SDK or module in (LANE_PACKAGE, LANE_SDK)
+    return module.partition(".")[0] == SDK or module in LANE_MODULES
 
 
 def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[Fault]:

@@ -20,7 +20,7 @@ from trailboss.metering.instrument import instrument
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.vm.program import compile_tree
-from trailboss.vm.rules import GRAMMAR, LANE_PACKAGE, LANE_SDK, SDK
+from trailboss.vm.rules import GRAMMAR, LANE_MODULES, LANE_PACKAGE, SDK
 
 DEVELOPMENT_ONLY: Final = ("_signature_mock", "delegation", "mock_host", "recipes", "testing")
 """Modules of the SDK for a developer's machine: they read files, or replace the host."""
@@ -49,7 +49,7 @@ def sdk_module_names() -> tuple[str, ...]:
     """
     names = sorted(each.name for each in iter_modules(_package(SDK).submodule_search_locations))
     public = (f"{SDK}.{name}" for name in names if name not in DEVELOPMENT_ONLY)
-    return (SDK, *public, LANE_PACKAGE, LANE_SDK)
+    return (SDK, *public, *LANE_MODULES)
 
 
 @lru_cache(maxsize=MODULES_KEPT)
@@ -72,7 +72,7 @@ def sdk_text(name: str) -> str:
     """Return the source of a module of the SDK, one of `sdk_module_names`."""
     if name == LANE_PACKAGE:
         return ""  # The package around our own module is empty to guests: the one of this process is not theirs.
-    package = _package(LANE_PACKAGE if name == LANE_SDK else SDK)
+    package = _package(LANE_PACKAGE if name in LANE_MODULES else SDK)
     # By the path alone: what has imported a module into this process can show no source of it.
     spec = package if name == SDK else PathFinder.find_spec(name, package.submodule_search_locations)
     source = spec.loader.get_source(name) if spec is not None and isinstance(spec.loader, SourceLoader) else None

@@ -565,7 +565,7 @@ class Own(tuple):
         "calls that exist and refuse",
         """
         found = []
-        for name in ("fork_actor", "submit_job", "token_mint", "upgrade_self", "intent_deposit"):
+        for name in ("fork_actor", "submit_job", "token_mint", "update_bid", "intent_deposit"):
             try:
                 getattr(pvm_host, name)(go, go=go)
             except pvm_host.HostError as error:

@@ -11,6 +11,7 @@ from trailboss.explorer.failures import missing_document, node_url, source_lines
 from trailboss.explorer.instructions import payload
 from trailboss.explorer.links import PAGE_ROWS, Query, parse_id
 from trailboss.explorer.page_context import Reading, Redirect
+from trailboss.explorer.recurring_timers import schedule_sections
 from trailboss.explorer.text import blocks_words
 from trailboss.forecast.runway import Runway
 from trailboss.index import EventFilter, read_events
@@ -100,6 +101,7 @@ def actor(reading: Reading, query: Query, subject: str) -> parts.Document | Redi
         cells.facts("balance", "Its balance for timers", payer_runway.runway_facts(runway), span=HALF),
         *payer_runway.runway_sections(runway, reading),
         _timers(reading, TimerFilter(actor=address), "Next timers"),
+        *schedule_sections(reading, address),
         *spend,
         _storage(reading, query, address, span=HALF if spend else FULL),
         tables.receipts_table(reading, query, address, "Transactions and fires"),

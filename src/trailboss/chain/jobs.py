@@ -3,18 +3,18 @@
 Decision: D-113
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, Final, Literal, get_args
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
 
 from trailboss.chain.drafts import Terms, draft_unsigned
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import decode_canonical, encode_canonical
-from trailboss.execution.runner import find_job, runner_of
+from trailboss.execution.runner import find_job, read_runner
 from trailboss.fees import Prices, max_cost
-from trailboss.model.configs import RunnerJob
+from trailboss.model.configs import Runner, RunnerJob
 from trailboss.model.transactions import ReplyJob, Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
@@ -40,9 +40,36 @@ class JobFailure(Struct, frozen=True):
             raise Rejection(RejectionReason.INVALID_DATA, f"a job's failure {self.reason!r} is unknown: {rule}")
 
 
+JobAnswer = object
+"""What answers a job: the value that the runner returns, or a `JobFailure`."""
+
+
+class _Answered(Struct, frozen=True, forbid_unknown_fields=True):
+    value: Any = UNSET
+    failure: FailureReason | UnsetType = UNSET
+    attempts: int = 1
+
+
+def read_answer(members: Mapping[str, Any]) -> JobAnswer:
+    """Return the answer that a table states: its ``value``, or a ``failure``, which may have ``attempts``.
+
+    Raises:
+        msgspec.ValidationError: If it states none, or both.
+    """
+    stated = convert(members, _Answered)
+    if (stated.value is UNSET) is (stated.failure is UNSET):
+        raise ValidationError("give either a value or a failure")
+    return stated.value if isinstance(stated.failure, UnsetType) else JobFailure(stated.failure, stated.attempts)
+
+
+def runner_of(chain: ChainReader) -> Runner:
+    """Return what a chain's state holds of its runner."""
+    return read_runner(chain.store.read)
+
+
 def all_jobs(chain: ChainReader) -> Iterator[tuple[int, RunnerJob]]:
     """Yield every runner job of a chain with its number, the oldest first."""
-    for number in range(1, runner_of(chain.store.read).next):
+    for number in range(1, runner_of(chain).next):
         yield number, find_job(chain.store.read, number)
 
 
@@ -51,20 +78,20 @@ def job_hash(job: RunnerJob) -> Hash32:
     return Hash32(sha256(job.origin_hash + job.sent_at.to_bytes(8, "big")).digest())
 
 
-def draft_reply(chain: ChainReader, number: int, answer: object, *, waiting: int = 0) -> Transaction:
+def draft_reply(chain: ChainReader, number: int, answer: JobAnswer, *, waiting: int = 0) -> Transaction:
     """Return the unsigned transaction that replies to a job with a value, or with a `JobFailure`.
 
     Its actor sends and pays it. The handler may use what the job asked for, by default 1,000,000 cycles and 150,000
     cells. ``waiting`` counts the actor's transactions before it that no block holds yet.
 
     Raises:
-        Rejection: ``NOT_FOUND`` for a job that there is not, ``INVALID_INPUT`` for one that has its reply,
+        Rejection: ``NOT_FOUND`` for a job that there is not, ``JOB_ANSWERED`` for one that has its reply,
             ``INVALID_DATA`` or ``OVERFLOW`` for a value without canonical CBOR.
     """
     job = find_job(chain.store.read, number)
     if job.replied_at:
         what = f"runner job {number} has had its reply in block {job.replied_at}"
-        raise Rejection(RejectionReason.INVALID_INPUT, what, job=str(number), height=job.replied_at)
+        raise Rejection(RejectionReason.JOB_ANSWERED, what, job=str(number), height=job.replied_at)
     base, prices = chain.params.costs.transaction_base, Prices(*chain.rules().user_basefees())
     terms = Terms(cycles_limit=base + job.cycles, cells_limit=job.cells)
     needed = max_cost(Cycles(terms.cycles_limit), Cells(terms.cells_limit), prices)
@@ -80,7 +107,7 @@ def draft_reply(chain: ChainReader, number: int, answer: object, *, waiting: int
     return draft_unsigned(chain, reply, Address(job.actor), terms=terms, waiting=waiting)
 
 
-def encode_reply(number: int, job: RunnerJob, answer: object) -> bytes:
+def encode_reply(number: int, job: RunnerJob, answer: JobAnswer) -> bytes:
     """Return what a job's handler takes, canonical CBOR. Source: the public SDK's testing.SimulatedChain, 0.1.6."""
     request: Any = decode_canonical(job.request)
     content: dict[str, object] = {"result": answer}

@@ -30,7 +30,7 @@ _TEXT: Final = "text"
 _FIELDS: Final = {"job_type": (str, _TEXT), "cid": (bytes, "bytes"), "reply_handler": (str, _TEXT)}
 
 
-def runner_of(read: Read) -> Runner:
+def read_runner(read: Read) -> Runner:
     """Return what the state holds of the runner; one with room for no job if there never was any."""
     return stored(read, RUNNER_KEY, Runner) or Runner()
 
@@ -46,7 +46,7 @@ def find_job(read: Read, number: int) -> RunnerJob:
 def set_runner(scope: Scope, jobs_max: int) -> None:
     """Set how many jobs may wait for a reply; with 0 there is no runner. Jobs that wait can be replied to as before."""
     overlay = scope.session.overlay
-    overlay.write(RUNNER_KEY, encode_record(replace(runner_of(overlay.read), jobs_max=jobs_max)))
+    overlay.write(RUNNER_KEY, encode_record(replace(read_runner(overlay.read), jobs_max=jobs_max)))
 
 
 def check_job(scope: Scope, actor: bytes, request: bytes) -> RunnerJob:
@@ -58,7 +58,7 @@ def check_job(scope: Scope, actor: bytes, request: bytes) -> RunnerJob:
             the reply.
     """
     session, rules = scope.session, scope.session.context.rules
-    runner, shown = runner_of(session.overlay.read), Address(actor)
+    runner, shown = read_runner(session.overlay.read), Address(actor)
     table = _decoded(request)
     kind = table.get("job_type")
     asks = f"{shown} asks for a runner job" + (f" ({kind:.64})" if isinstance(kind, str) else "")
@@ -89,7 +89,7 @@ def check_job(scope: Scope, actor: bytes, request: bytes) -> RunnerJob:
 
 def add_job(session: BlockSession, job: RunnerJob) -> int:
     """Have a job wait for its reply, and return its number."""
-    runner = runner_of(session.overlay.read)
+    runner = read_runner(session.overlay.read)
     session.overlay.write(job_key(runner.next), encode_record(job))
     more = replace(runner, waiting=runner.waiting + 1, next=runner.next + 1)
     session.overlay.write(RUNNER_KEY, encode_record(more))
@@ -101,7 +101,7 @@ def check_reply(session: BlockSession, sender: Address, reply: ReplyJob) -> Runn
 
     Raises:
         Rejection: ``UNSUPPORTED_INSTRUCTION`` unless it is a development chain, ``NOT_FOUND`` for a job that there is
-            not, ``INVALID_INPUT`` for one that has its reply, and for one of another actor.
+            not, ``JOB_ANSWERED`` for one that has its reply, ``INVALID_INPUT`` for one of another actor.
     """
     if not session.context.is_development:
         what = "ReplyJob is executed by development chains only, which say so in their genesis"
@@ -109,7 +109,7 @@ def check_reply(session: BlockSession, sender: Address, reply: ReplyJob) -> Runn
     job = find_job(session.overlay.read, reply.job)
     if job.replied_at:
         what = f"runner job {reply.job} has had its reply in block {job.replied_at}"
-        raise invalid(what, job=str(reply.job), height=job.replied_at)
+        raise Rejection(RejectionReason.JOB_ANSWERED, what, job=str(reply.job), height=job.replied_at)
     if sender != job.actor:
         what = f"runner job {reply.job} is {Address(job.actor)}'s, and {sender} sends a reply: the actor's account does"
         raise invalid(what, job=str(reply.job), owner=str(Address(job.actor)))
@@ -118,7 +118,7 @@ def check_reply(session: BlockSession, sender: Address, reply: ReplyJob) -> Runn
 
 def close_job(session: BlockSession, number: int, job: RunnerJob) -> None:
     """Note that a job has its reply, whatever becomes of the handler that takes it."""
-    runner = runner_of(session.overlay.read)
+    runner = read_runner(session.overlay.read)
     session.overlay.write(job_key(number), encode_record(replace(job, replied_at=session.context.height)))
     session.overlay.write(RUNNER_KEY, encode_record(replace(runner, waiting=runner.waiting - 1)))
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from trailboss.chain.jobs import JOBS_MAX, JobFailure, draft_reply
-from trailboss.execution.runner import runner_of
+from trailboss.chain.jobs import JOBS_MAX, JobFailure, draft_reply, runner_of
 from trailboss.model.transactions import ReplyJob, SetRunner, Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason, TrailbossError
 from trailboss.testing.base_chain import BaseChain
@@ -58,7 +57,7 @@ class Runners(BaseChain):
             check: Whether a handler that fails raises.
 
         Raises:
-            Rejection: ``NOT_FOUND`` for a job that there is not, ``INVALID_INPUT`` for one that has its reply,
+            Rejection: ``NOT_FOUND`` for a job that there is not, ``JOB_ANSWERED`` for one that has its reply,
                 ``INVALID_DATA`` for a value that cannot be encoded or an error that the SDK does not know.
             RevertedError: With ``check``, if it did not end well; within `one_block` when the block is built.
         """
@@ -96,13 +95,13 @@ class Runners(BaseChain):
             return
         self._outbox.check_closed("advance")
         while self.height < height:
-            if runner_of(self.chain.store.read).waiting:
+            if runner_of(self.chain).waiting:
                 if not self._outbox.build_additions():
                     super().advance_to(self.height + 1)
                 continue
             for block in self.chain.advance_to(height):
                 show_printed(block_prints(block))
-                if runner_of(self.chain.store.read).waiting:
+                if runner_of(self.chain).waiting:
                     break
 
     def _register(self, kind: str, responder: Responder) -> Responder:
@@ -110,7 +109,7 @@ class Runners(BaseChain):
             words = f"of kind {kind}" if kind else "of every kind"
             name = getattr(self._responders[kind], "__name__", repr(self._responders[kind]))
             raise TrailbossError(f"{name} answers the runner jobs {words} already")
-        if not runner_of(self.chain.store.read).jobs_max:
+        if not runner_of(self.chain).jobs_max:
             self.start_runner()
         self._responders[kind] = responder
         self._outbox.additions = self._replies
@@ -118,7 +117,7 @@ class Runners(BaseChain):
 
     def _replies(self, others: Sequence[Transaction]) -> list[Transaction]:
         """Return the replies that the next block is to hold behind other transactions."""
-        if not runner_of(self.chain.store.read).waiting:
+        if not runner_of(self.chain).waiting:
             return []
         replied = {each.instruction.job for each in others if isinstance(each.instruction, ReplyJob)}
         senders, replies = Counter(each.sender for each in others), list[Transaction]()

@@ -53,7 +53,7 @@ class FaucetAnswer(Struct, frozen=True):
 @routes.post("/faucet", refuses=REFUSES)
 async def faucet(call: Call, *, address: Address) -> FaucetAnswer:
     """Give an account 5,000 CBY. Only a development chain has a faucet."""
-    tx_hash = await _development(call).faucet(address)
+    tx_hash = await development_of(call).faucet(address)
     amount_cby = FAUCET_AMOUNT // BASE_UNITS_PER_CBY
     return FaucetAnswer("submitted", "pending", tx_hash, amount=FAUCET_AMOUNT, amount_cby=amount_cby)
 
@@ -65,7 +65,7 @@ async def dev_mine(
     blocks: Annotated[int, integer(ADVANCE_MAX, 1)] = 1,  # number of blocks
 ) -> HeightAnswer:
     """Build blocks at once, the first one from the mempool."""
-    return HeightAnswer(await _development(call).mine(blocks))
+    return HeightAnswer(await development_of(call).mine(blocks))
 
 
 @routes.post("/dev/advance", refuses=REFUSES)
@@ -75,7 +75,7 @@ async def dev_advance(
     height: U64,  # height of the last block to build
 ) -> HeightAnswer:
     """Build blocks up to a height; every due timer runs in its own block."""
-    return HeightAnswer(await _development(call).advance(height))
+    return HeightAnswer(await development_of(call).advance(height))
 
 
 @routes.post("/dev/pace", refuses=REFUSES)
@@ -87,7 +87,7 @@ async def dev_pace(
     block_time_ms: Annotated[int, integer(BLOCK_TIME_MAX_MS)] = 0,
 ) -> PaceAnswer:
     """Set the pace of blocks: at an interval, one for each transaction and for timers, or only on request."""
-    development = _development(call)
+    development = development_of(call)
     try:
         rhythm = Rhythm(pace)
         wanted = Pace(rhythm, block_time_ms or (BLOCK_TIME_MS if rhythm is Rhythm.AUTO else 0))
@@ -100,13 +100,13 @@ async def dev_pace(
 @routes.post("/dev/snapshot", refuses=REFUSES)
 async def dev_snapshot(call: Call) -> SnapshotAnswer:
     """Save the present state of chain and mempool."""
-    return SnapshotAnswer(await _development(call).snapshot())
+    return SnapshotAnswer(await development_of(call).snapshot())
 
 
 @routes.post("/dev/revert", refuses=REFUSES)
 async def dev_revert(call: Call, *, snapshot: Positive) -> HeightAnswer:
     """Go back to a snapshot: state, clock, timers, fees and mempool. Later snapshots are dropped."""
-    return HeightAnswer(await _development(call).revert(snapshot))
+    return HeightAnswer(await development_of(call).revert(snapshot))
 
 
 @routes.post("/dev/reorg", refuses=REFUSES)
@@ -117,7 +117,7 @@ async def dev_reorg(
     keep_transactions: bool = True,  # whether their transactions wait in the mempool again
 ) -> HeightAnswer:
     """Drop the last blocks, as when another branch wins."""
-    return HeightAnswer(await _development(call).reorg(depth, keep_transactions=keep_transactions))
+    return HeightAnswer(await development_of(call).reorg(depth, keep_transactions=keep_transactions))
 
 
 @routes.post("/dev/set_balance", refuses=REFUSES)
@@ -129,7 +129,7 @@ async def dev_set_balance(
     wait: bool = False,
 ) -> SubmissionOutcome:
     """Set a balance; a missing account is created, and the supply changes with it."""
-    return await _sent(call, await _development(call).set_balance(address, amount), wait=wait)
+    return await sent(call, await development_of(call).set_balance(address, amount), wait=wait)
 
 
 @routes.post("/dev/impersonate", refuses=REFUSES)
@@ -146,7 +146,7 @@ async def dev_impersonate(
     max_priority_fee_per_cell: U64 = 0,  # tip a cell, base units
 ) -> SubmissionOutcome:
     """Send a transaction of any account, without its key."""
-    development = _development(call)
+    development = development_of(call)
     parsed = INSTRUCTION.parse(instruction, "instruction")
     terms = Terms(
         cycles_limit=cycles_limit,
@@ -154,7 +154,7 @@ async def dev_impersonate(
         max_priority_fee_per_cycle=max_priority_fee_per_cycle,
         max_priority_fee_per_cell=max_priority_fee_per_cell,
     )
-    return await _sent(call, await development.impersonate(sender, parsed, terms), wait=wait)
+    return await sent(call, await development.impersonate(sender, parsed, terms), wait=wait)
 
 
 @routes.post("/dev/hold", refuses=REFUSES)
@@ -166,28 +166,29 @@ async def dev_hold(
     until: U64 | None = None,  # height until which to hold it; the last one at which it may fire if left out
 ) -> SubmissionOutcome:
     """Hold a timer until a height, or until the last one at which it may fire."""
-    return await _sent(call, await _development(call).hold(timer_id, until), wait=wait)
+    return await sent(call, await development_of(call).hold(timer_id, until), wait=wait)
 
 
 @routes.post("/dev/force", refuses=REFUSES)
 async def dev_force(call: Call, *, timer_id: Hash32, wait: bool = False) -> SubmissionOutcome:
     """Make a timer due as early as possible."""
-    return await _sent(call, await _development(call).force(timer_id), wait=wait)
+    return await sent(call, await development_of(call).force(timer_id), wait=wait)
 
 
 @routes.post("/dev/drop", refuses=REFUSES)
 async def dev_drop(call: Call, *, timer_id: Hash32, wait: bool = False) -> SubmissionOutcome:
     """Remove a timer without running it."""
-    return await _sent(call, await _development(call).drop(timer_id), wait=wait)
+    return await sent(call, await development_of(call).drop(timer_id), wait=wait)
 
 
-def _development(call: Call) -> "Development":
+def development_of(call: Call) -> "Development":
+    """Return the development calls of the node; `HttpError` with ``DEVELOPMENT_ONLY`` if it has none."""
     development = call.node.development
     if development is None:
         raise HttpError(HttpReason.DEVELOPMENT_ONLY, "this node does not run as `trailboss dev`")
     return development
 
 
-async def _sent(call: Call, tx_hash: Hash32, *, wait: bool) -> SubmissionOutcome:
+async def sent(call: Call, tx_hash: Hash32, *, wait: bool) -> SubmissionOutcome:
     """Return the result of a transaction that was just sent, after the wait that the client asked for."""
     return outcome_answer(tx_hash, await call.node.outcome(tx_hash, TIMEOUT_DEFAULT) if wait else None)

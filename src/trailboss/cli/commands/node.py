@@ -105,6 +105,9 @@ def dev(
     param: common.Params = None,
     accounts: common.Accounts = None,
     vm: common.Engine = None,
+    runner: Annotated[
+        Path | None, option("FILE", "Reply to runner jobs as this TOML file says; see docs/how-to/answer-jobs.md.")
+    ] = None,
     serving: Serving,
 ) -> None:
     """Run a development chain: accounts, API, explorer, and calls that change the chain.
@@ -119,7 +122,7 @@ def dev(
     )
     if vm == EngineName.SANDBOX:
         build_if_missing()
-    _run(run, pacing, serving, directory=chain, genesis=wanted)
+    _run(run, pacing, serving, directory=chain, genesis=wanted, replies=runner)
 
 
 @command(on_chain=False)
@@ -305,6 +308,7 @@ def _show(node: "Node", port: int) -> None:
             "rules": f"chain id {view.genesis.chain_id}, preset {view.genesis.preset}, mechanism {view.mechanism.name}",
             "vm": _engine_words(view.genesis.image),
             "pace": _pace_words(options),
+            "runner": None if options.replies is None else f"replies to jobs as {options.replies} says",
             "explorer": urls.get("explorer"),
             "API": urls["reference"],
             "metrics": urls["metrics"],

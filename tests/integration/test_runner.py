@@ -405,3 +405,16 @@ def test_bad_replies_are_refused_where_they_are_made(chain: LocalChain) -> None:
     with pytest.raises(TypeError, match=r"reply\('1'\): give one of `jobs`, or its number"):
         chain.reply("1", "x")  # type: ignore[arg-type]
     assert (chain.height, [each.state for each in chain.jobs()]) == (height, ["open"])
+
+
+def test_replies_to_one_actor_share_a_block(chain: LocalChain) -> None:
+    """Each is its own transaction, and their nonces follow one another."""
+    chain.start_runner()
+    actor = raw_actor(chain)
+    with chain.one_block():
+        for _ in range(2):
+            actor.call("go", raw_job(), sender=chain.accounts[0], check=True)
+    height = chain.height
+    with chain.one_block():
+        receipts = [chain.reply(job, "x", check=True) for job in chain.jobs()]
+    assert (chain.height, [receipt.ok for receipt in receipts]) == (height + 1, [True, True])

@@ -175,3 +175,24 @@ def test_function_that_is_registered_leaves_a_running_runner_as_it_is(chain: Loc
     chain.mine()
     assert verify_chain(chain.chain).ok
     assert chain.jobs()[0].replied_at == chain.height
+
+
+def test_job_that_no_function_answers_waits_while_time_passes(chain: LocalChain) -> None:
+    """An advance does not ask about it in each block, and another job is answered meanwhile."""
+    asked = []
+
+    @chain.runner("http")
+    def fetch(job: JobView) -> str:
+        asked.append(job.job)
+        return "sleet"
+
+    actor = oracle(chain)
+    ask(chain, actor)
+    chain.mine(5_000)
+    ask(chain, actor, "Cody")
+    chain.mine()
+    assert asked == [1, 3]
+    assert [(each.job, each.kind, each.state) for each in chain.jobs(state="open")] == [
+        (2, "llm", "open"),
+        (4, "llm", "open"),
+    ]

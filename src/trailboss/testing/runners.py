@@ -95,13 +95,14 @@ class Runners(BaseChain):
             return
         self._outbox.check_closed("advance")
         while self.height < height:
-            if runner_of(self.chain).waiting:
+            if any(self._responder_of(job) for job in self._open_jobs()):
                 if not self._outbox.build_additions():
                     super().advance_to(self.height + 1)
                 continue
+            known = runner_of(self.chain).next
             for block in self.chain.advance_to(height):
                 show_printed(block_prints(block))
-                if runner_of(self.chain).waiting:
+                if runner_of(self.chain).next != known:
                     break
 
     def _register(self, kind: str, responder: Responder) -> Responder:
@@ -117,14 +118,18 @@ class Runners(BaseChain):
 
     def _replies(self, others: Sequence[Transaction]) -> list[Transaction]:
         """Return the replies that the next block is to hold behind other transactions."""
-        if not runner_of(self.chain).waiting:
-            return []
         replied = {each.instruction.job for each in others if isinstance(each.instruction, ReplyJob)}
         senders, replies = Counter(each.sender for each in others), list[Transaction]()
-        for job in list_jobs(self.chain, OPEN):
-            responder = self._responders.get(job.kind) or self._responders.get(EVERY_KIND)
+        for job in self._open_jobs():
+            responder = self._responder_of(job)
             answer = None if responder is None or job.job in replied else responder(job)
             if answer is not None:
                 replies.append(draft_reply(self.chain, job.job, answer, waiting=senders[job.actor]))
                 senders[job.actor] += 1
         return replies
+
+    def _open_jobs(self) -> list[JobView]:
+        return list_jobs(self.chain, OPEN) if runner_of(self.chain).waiting else []
+
+    def _responder_of(self, job: JobView) -> Responder | None:
+        return self._responders.get(job.kind) or self._responders.get(EVERY_KIND)

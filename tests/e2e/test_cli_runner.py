@@ -117,6 +117,10 @@ def await_answers(ask: Ask, url: str, city: str) -> None:
         ('[[reply]]\nvalue = 1\nfailure = "retries_exhausted"\n', "reply 1: give either a value or a failure"),
         ('[[reply]]\nfailure = "because"\n', "reply 1: Invalid enum value 'because'"),
         ('[[reply]]\nvalue = 1\nurl = "x"\n', "reply 1: Object contains unknown field `url`"),
+        (
+            '[[reply]]\nkind = "lm"\nvalue = 1\n',
+            "reply 1: there is no kind of runner job 'lm': the SDK asks for llm, http",
+        ),
         ("[[reply]]\nvalue = 2026-01-01\n", "reply 1: canonical CBOR cannot carry this value"),
         ("[reply]\nvalue = 1\n", "hold something else than tables [[reply]]"),
         ("reply", "are not TOML"),

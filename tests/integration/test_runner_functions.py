@@ -146,6 +146,14 @@ def test_second_function_of_a_kind_is_refused(chain: LocalChain, kind: str) -> N
         register()
 
 
+@pytest.mark.parametrize("kind", ["lm", "", 5])
+def test_kind_that_the_sdk_does_not_have_is_refused(chain: LocalChain, kind: Any) -> None:
+    """It would wait for ever for a job that never comes."""
+    with pytest.raises(Rejection, match=f"there is no kind of runner job {kind!r}: the SDK asks for llm, http, mcp"):
+        chain.runner(kind)
+    assert chain.height == 0
+
+
 def test_value_that_cannot_be_encoded_names_the_job(chain: LocalChain) -> None:
     """As a reply by hand does."""
     chain.runner(lambda _: {1, 2})

@@ -21,6 +21,8 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import Cells, Cycles
 
 JOBS_MAX: Final = 1_000  # jobs that wait for a reply at most, unless said otherwise
+JOB_KINDS: Final = ("llm", "http", "mcp", "agent", "container")
+"""Kinds of jobs that the public SDK has calls for. Source: its runner, version 0.1.6."""
 FailureReason = Literal[
     "pending_key_delivery_timeout", "retries_exhausted", "private_attachment_timeout", "no_replacement_available"
 ]
@@ -60,6 +62,13 @@ def read_answer(members: Mapping[str, Any]) -> JobAnswer:
     if (stated.value is UNSET) is (stated.failure is UNSET):
         raise ValidationError("give either a value or a failure")
     return stated.value if isinstance(stated.failure, UnsetType) else JobFailure(stated.failure, stated.attempts)
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a kind of job that the SDK has no call for, with ``INVALID_DATA``: it may be misspelt."""
+    if kind not in JOB_KINDS:
+        rule = f"the SDK asks for {', '.join(JOB_KINDS)}; what answers every kind names none"
+        raise Rejection(RejectionReason.INVALID_DATA, f"there is no kind of runner job {kind!r:.40}: {rule}")
 
 
 def runner_of(chain: ChainReader) -> Runner:

@@ -26,7 +26,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from trailboss.chain.jobs import JOBS_MAX, JobAnswer, read_answer, runner_of
+from trailboss.chain.jobs import JOBS_MAX, JobAnswer, check_kind, read_answer, runner_of
 from trailboss.chain.view import ChainView
 from trailboss.codec.canonical import encode_canonical
 from trailboss.node.block_builder import StoppingError
@@ -67,6 +67,8 @@ def read_replies(path: Path) -> tuple[CannedReply, ...]:
 def _read(place: str, reply: Any) -> CannedReply:
     try:
         conditions = msgspec.convert({name: reply[name] for name in _CONDITIONS if name in reply}, dict[str, str])
+        if "kind" in conditions:
+            check_kind(conditions["kind"])
         answer = read_answer({name: reply[name] for name in reply if name not in _CONDITIONS})
         if not isinstance(answer, Struct):
             encode_canonical(answer)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from trailboss.chain.jobs import JOBS_MAX, JobFailure, draft_reply, runner_of
+from trailboss.chain.jobs import JOBS_MAX, JobFailure, check_kind, draft_reply, runner_of
 from trailboss.model.transactions import ReplyJob, SetRunner, Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason, TrailbossError
 from trailboss.testing.base_chain import BaseChain
@@ -82,10 +82,12 @@ class Runners(BaseChain):
         block's other transactions. What the function raises ends the call that builds the block, and no block is built.
 
         Raises:
+            Rejection: ``INVALID_DATA`` for a kind that the SDK does not have.
             TrailbossError: If a function answers jobs of that kind already.
         """
         if callable(kind):
             return self._register(EVERY_KIND, kind)
+        check_kind(kind)
         return lambda responder: self._register(kind, responder)
 
     def advance_to(self, height: int) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, ValidationError
 
 from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.operations import Call, Routes
@@ -11,19 +11,21 @@ from trailboss.api.routes.chain import HeightAnswer
 from trailboss.api.routes.submission import TIMEOUT_DEFAULT, SubmissionOutcome, outcome_answer
 from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
+from trailboss.chain.jobs import JOBS_MAX, read_answer
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.node.block_builder import ADVANCE_MAX
 from trailboss.node.dev_controls import FAUCET_AMOUNT
 from trailboss.node.options import BLOCK_TIME_MAX_MS, BLOCK_TIME_MS, Pace, Rhythm
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.primitives.units import BASE_UNITS_PER_CBY, U128_MAX
+from trailboss.primitives.units import BASE_UNITS_PER_CBY, U32_MAX, U128_MAX
 
 if TYPE_CHECKING:
     from trailboss.node.dev_controls import Development
 
 routes: Final = Routes("development")
 REFUSES: Final = (HttpReason.DEVELOPMENT_ONLY, HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE)
+ANSWER_RULE: Final = {"rule": 'an object: {"value": …}, or {"failure": reason} if the chain gives up on the job'}
 INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
 
@@ -53,7 +55,7 @@ class FaucetAnswer(Struct, frozen=True):
 @routes.post("/faucet", refuses=REFUSES)
 async def faucet(call: Call, *, address: Address) -> FaucetAnswer:
     """Give an account 5,000 CBY. Only a development chain has a faucet."""
-    tx_hash = await development_of(call).faucet(address)
+    tx_hash = await _development(call).faucet(address)
     amount_cby = FAUCET_AMOUNT // BASE_UNITS_PER_CBY
     return FaucetAnswer("submitted", "pending", tx_hash, amount=FAUCET_AMOUNT, amount_cby=amount_cby)
 
@@ -65,7 +67,7 @@ async def dev_mine(
     blocks: Annotated[int, integer(ADVANCE_MAX, 1)] = 1,  # number of blocks
 ) -> HeightAnswer:
     """Build blocks at once, the first one from the mempool."""
-    return HeightAnswer(await development_of(call).mine(blocks))
+    return HeightAnswer(await _development(call).mine(blocks))
 
 
 @routes.post("/dev/advance", refuses=REFUSES)
@@ -75,7 +77,7 @@ async def dev_advance(
     height: U64,  # height of the last block to build
 ) -> HeightAnswer:
     """Build blocks up to a height; every due timer runs in its own block."""
-    return HeightAnswer(await development_of(call).advance(height))
+    return HeightAnswer(await _development(call).advance(height))
 
 
 @routes.post("/dev/pace", refuses=REFUSES)
@@ -87,7 +89,7 @@ async def dev_pace(
     block_time_ms: Annotated[int, integer(BLOCK_TIME_MAX_MS)] = 0,
 ) -> PaceAnswer:
     """Set the pace of blocks: at an interval, one for each transaction and for timers, or only on request."""
-    development = development_of(call)
+    development = _development(call)
     try:
         rhythm = Rhythm(pace)
         wanted = Pace(rhythm, block_time_ms or (BLOCK_TIME_MS if rhythm is Rhythm.AUTO else 0))
@@ -100,13 +102,13 @@ async def dev_pace(
 @routes.post("/dev/snapshot", refuses=REFUSES)
 async def dev_snapshot(call: Call) -> SnapshotAnswer:
     """Save the present state of chain and mempool."""
-    return SnapshotAnswer(await development_of(call).snapshot())
+    return SnapshotAnswer(await _development(call).snapshot())
 
 
 @routes.post("/dev/revert", refuses=REFUSES)
 async def dev_revert(call: Call, *, snapshot: Positive) -> HeightAnswer:
     """Go back to a snapshot: state, clock, timers, fees and mempool. Later snapshots are dropped."""
-    return HeightAnswer(await development_of(call).revert(snapshot))
+    return HeightAnswer(await _development(call).revert(snapshot))
 
 
 @routes.post("/dev/reorg", refuses=REFUSES)
@@ -117,7 +119,7 @@ async def dev_reorg(
     keep_transactions: bool = True,  # whether their transactions wait in the mempool again
 ) -> HeightAnswer:
     """Drop the last blocks, as when another branch wins."""
-    return HeightAnswer(await development_of(call).reorg(depth, keep_transactions=keep_transactions))
+    return HeightAnswer(await _development(call).reorg(depth, keep_transactions=keep_transactions))
 
 
 @routes.post("/dev/set_balance", refuses=REFUSES)
@@ -129,7 +131,7 @@ async def dev_set_balance(
     wait: bool = False,
 ) -> SubmissionOutcome:
     """Set a balance; a missing account is created, and the supply changes with it."""
-    return await sent(call, await development_of(call).set_balance(address, amount), wait=wait)
+    return await _sent(call, await _development(call).set_balance(address, amount), wait=wait)
 
 
 @routes.post("/dev/impersonate", refuses=REFUSES)
@@ -146,7 +148,7 @@ async def dev_impersonate(
     max_priority_fee_per_cell: U64 = 0,  # tip a cell, base units
 ) -> SubmissionOutcome:
     """Send a transaction of any account, without its key."""
-    development = development_of(call)
+    development = _development(call)
     parsed = INSTRUCTION.parse(instruction, "instruction")
     terms = Terms(
         cycles_limit=cycles_limit,
@@ -154,7 +156,7 @@ async def dev_impersonate(
         max_priority_fee_per_cycle=max_priority_fee_per_cycle,
         max_priority_fee_per_cell=max_priority_fee_per_cell,
     )
-    return await sent(call, await development.impersonate(sender, parsed, terms), wait=wait)
+    return await _sent(call, await development.impersonate(sender, parsed, terms), wait=wait)
 
 
 @routes.post("/dev/hold", refuses=REFUSES)
@@ -166,29 +168,56 @@ async def dev_hold(
     until: U64 | None = None,  # height until which to hold it; the last one at which it may fire if left out
 ) -> SubmissionOutcome:
     """Hold a timer until a height, or until the last one at which it may fire."""
-    return await sent(call, await development_of(call).hold(timer_id, until), wait=wait)
+    return await _sent(call, await _development(call).hold(timer_id, until), wait=wait)
 
 
 @routes.post("/dev/force", refuses=REFUSES)
 async def dev_force(call: Call, *, timer_id: Hash32, wait: bool = False) -> SubmissionOutcome:
     """Make a timer due as early as possible."""
-    return await sent(call, await development_of(call).force(timer_id), wait=wait)
+    return await _sent(call, await _development(call).force(timer_id), wait=wait)
 
 
 @routes.post("/dev/drop", refuses=REFUSES)
 async def dev_drop(call: Call, *, timer_id: Hash32, wait: bool = False) -> SubmissionOutcome:
     """Remove a timer without running it."""
-    return await sent(call, await development_of(call).drop(timer_id), wait=wait)
+    return await _sent(call, await _development(call).drop(timer_id), wait=wait)
 
 
-def development_of(call: Call) -> "Development":
-    """Return the development calls of the node; `HttpError` with ``DEVELOPMENT_ONLY`` if it has none."""
+@routes.post("/jobs/{job}/reply", refuses=REFUSES)
+async def job_reply(
+    call: Call,
+    *,
+    job: Positive,
+    answer: Annotated[dict[str, Any], Meta(extra=ANSWER_RULE)],  # what the runner returns
+    wait: bool = False,
+) -> SubmissionOutcome:
+    """Reply to a runner job: its actor's handler resumes, and the actor pays."""
+    development = _development(call)
+    try:
+        reply = read_answer(answer)
+    except ValidationError as error:
+        raise HttpError(HttpReason.INVALID_VALUE, f"answer: {error}", parameter="answer") from None
+    return await _sent(call, await development.reply(job, reply), wait=wait)
+
+
+@routes.post("/dev/runner", refuses=REFUSES)
+async def dev_runner(
+    call: Call,
+    *,
+    jobs_max: Annotated[int, integer(U32_MAX)] = JOBS_MAX,  # jobs that may wait for a reply; 0 for no runner
+    wait: bool = False,
+) -> SubmissionOutcome:
+    """Have runner jobs wait for replies, or be refused."""
+    return await _sent(call, await _development(call).set_runner(jobs_max), wait=wait)
+
+
+def _development(call: Call) -> "Development":
     development = call.node.development
     if development is None:
         raise HttpError(HttpReason.DEVELOPMENT_ONLY, "this node does not run as `trailboss dev`")
     return development
 
 
-async def sent(call: Call, tx_hash: Hash32, *, wait: bool) -> SubmissionOutcome:
+async def _sent(call: Call, tx_hash: Hash32, *, wait: bool) -> SubmissionOutcome:
     """Return the result of a transaction that was just sent, after the wait that the client asked for."""
     return outcome_answer(tx_hash, await call.node.outcome(tx_hash, TIMEOUT_DEFAULT) if wait else None)

@@ -23,6 +23,7 @@ from trailboss.api.requests import ADDRESS_RULE, HASH_RULE, PATH, Parameter, int
 from trailboss.api.routes import OPERATIONS
 from trailboss.api.routes.submission import OCTETS
 from trailboss.chain.drafts import draft_transaction
+from trailboss.codec.canonical import encode_canonical
 from trailboss.codec.wire import encode_submission
 from trailboss.crypto.signatures import address_of
 from trailboss.index import Index
@@ -70,7 +71,15 @@ def handle_timer(payload):
 
 def ticks(payload):
     return pvm_host.get_state(b"ticks") or b"0"
+
+def ask(payload):
+    pvm_host.send_message(bytes(19) + b"\\x02", payload)
+
+def heard(payload):
+    pvm_host.set_state(b"weather", payload)
 """
+JOB: Final = {"kind": "runner_job", "job_type": "http", "cid": b"weather", "reply_handler": "heard",
+              "payload": {"args": ["https://weather.example"], "kwargs": {}}}  # fmt: skip
 ERRORS: Final = """
 ## Errors
 
@@ -181,8 +190,17 @@ def examples(scene: Scene) -> dict[str, Example]:
         "actor_logs": f"/actor/{scene.actor}/logs?limit=1",
         "search": f"/search?prefix={scene.actor[:8]}",
         "health": "/health",
+        "jobs": "/jobs",
+        "job": "/jobs/1",
     }
-    bodies: dict[str, tuple[str, Mapping[str, Any]]] = {
+    found = {name: Example(path) for name, path in paths.items()}
+    found |= {name: Example(path, body) for name, (path, body) in _bodies(scene).items()}
+    return found | {name: Example(f"/{name}", file=True) for name in ("submit", "submit_wait")}
+
+
+def _bodies(scene: Scene) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Return the path and the body of each operation that takes one, by name."""
+    return {
         "view": ("/view", {"actor": scene.actor, "handler": "ticks"}),
         "proof": ("/proof", {"kind": "timer", "timer_id": scene.timer}),
         "faucet": ("/faucet", {"address": scene.account}),
@@ -201,10 +219,9 @@ def examples(scene: Scene) -> dict[str, Example]:
         "dev_hold": ("/dev/hold", {"timer_id": scene.far[0]}),
         "dev_force": ("/dev/force", {"timer_id": scene.far[1], "wait": True}),
         "dev_drop": ("/dev/drop", {"timer_id": scene.far[2]}),
+        "job_reply": ("/jobs/1/reply", {"answer": {"value": {"text": "sleet"}}, "wait": True}),
+        "dev_runner": ("/dev/runner", {"jobs_max": 50}),
     }
-    found = {name: Example(path) for name, path in paths.items()}
-    found |= {name: Example(path, body) for name, (path, body) in bodies.items()}
-    return found | {name: Example(f"/{name}", file=True) for name in ("submit", "submit_wait")}
 
 
 def api_page() -> str:
@@ -304,6 +321,8 @@ def _curl(operation: Operation, example: Example) -> str:
 def _scene() -> tuple[LocalChain, Scene]:
     local = LocalChain(preset="minimal")
     ticker = local.deploy(TICKER, sender=local.accounts[0], value=FUNDS)
+    local.start_runner()
+    ticker.call("ask", encode_canonical(JOB), sender=local.accounts[0], check=True)
     local.mine(MINED - local.height)
     near, *far = (str(timer.timer_id) for timer in local.timers())
     fired = next(event.timer_id for event in local.events("timer.fired"))

@@ -207,7 +207,10 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
     events.ACTOR_DEPLOYED: EventEntry("receipt", "the actor", "an actor was made", ("actor", "owner", "code_hash")),
     events.ACTOR_UPGRADED: EventEntry("receipt", "the actor", "an actor's code was replaced", ("actor", "code_hash")),
     events.MESSAGE_SENT: EventEntry(
-        "receipt", "the sending actor", "a message waits for the end of the block", ("target", "size")
+        "receipt",
+        "the sending actor",
+        "a message waits for the end of the block, or a runner job for its reply; `job` is its number: D-113",
+        ("target", "size", "job"),
     ),
     events.MESSAGE_DROPPED: EventEntry(
         "block",

@@ -6,6 +6,7 @@ import pytest
 
 from tests.integration import auctions, boxes
 from tests.integration.helpers import answers, perform, step
+from tests.integration.test_runner import RAW, raw_job
 from tools.reference import PAGES, ROOT, SESSIONS, event_names, parameters, readme
 from tools.reference_text import CALLS, EVENTS
 from tools.sessions import with_sessions
@@ -112,6 +113,9 @@ def test_events_page_has_the_fields_that_events_have_on_a_chain() -> None:
             chain.system(instruction, check=True)
         chain.hold(chain.schedule(chain.height + 100).timer_id)
         chain.set_balance(chain.accounts[1], chain.balance(chain.accounts[1]))
+        chain.start_runner()
+        asking = chain.deploy(RAW, sender=chain.accounts[0], value=100 * CBY)
+        asking.call("go", raw_job(), sender=chain.accounts[0], check=True)
         busy.call("defer", b"", sender=chain.accounts[2], check=True)
         chain.set_balance(chain.accounts[2], 0)
         poor = chain.deploy(BUSY, sender=chain.accounts[1])

@@ -8,6 +8,7 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.model.actors import declares, encode_manifest
 from trailboss.model.transactions import DeployActor, UpgradeActor
+from trailboss.params.loader import SUBJECTS
 from trailboss.testing import ActorHandle, ChainWarning, LocalChain
 
 CBY = 10**9
@@ -83,10 +84,17 @@ def test_public_preset_has_mainnets_numbers_but_for_what_it_enforces() -> None:
     """So what runs in its tests runs the same there."""
     with LocalChain(preset="public") as public, LocalChain() as mainnet:
         differing = []
-        for subject in ("fees", "limits", "timers", "lane", "auction", "globalbox", "calendar", "costs", "source"):
+        for subject in SUBJECTS:
             ours, theirs = (getattr(chain.chain.params, subject) for chain in (public, mainnet))
             differing += [(subject, name) for name in ours.__slots__ if getattr(ours, name) != getattr(theirs, name)]
-        assert differing == [("limits", "messages_delivered_max"), ("timers", "schedule_needs_entitlement")]
+        assert sorted(differing) == [
+            ("governance", "reserved_band_max"),
+            ("limits", "deferred_pending_max"),
+            ("limits", "messages_delivered_max"),
+            ("timers", "extension_must_fit"),
+            ("timers", "payer_is_actor"),
+            ("timers", "schedule_needs_entitlement"),
+        ]
 
 
 def test_manifest_of_an_upgrade_takes_the_place_of_the_first() -> None:

@@ -51,7 +51,7 @@ def test_continuation_that_asks_the_runner_is_refused_by_name(chain: LocalChain,
     assert receipt.error is not None
     assert (receipt.status, receipt.error.code, receipt.error.slug) == ("reverted", 1920, "no_runner")
     assert receipt.error.what == f"{actor.address} asks for a runner job ({job}), and this chain has no runner"
-    assert "SimulatedChain" in receipt.error.fix
+    assert "LocalChain.start_runner" in receipt.error.fix
     assert dict(actor.storage) == before
     chain.mine(3)
     assert chain.receipts(origin="message") == []

@@ -6,9 +6,10 @@ from functools import partial
 from trailboss.chain import Chain, Snapshot
 from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
 from trailboss.chain.drafts import Terms, draft_transaction, draft_unsigned
+from trailboss.chain.jobs import JobAnswer, draft_reply
 from trailboss.cli.errors import Mistake
 from trailboss.cli.values import parse_hash
-from trailboss.model.transactions import Instruction, SetBalance, Transaction
+from trailboss.model.transactions import Instruction, SetBalance, SetRunner, Transaction
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.sandbox.engines import can_run
 from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_list
@@ -56,6 +57,14 @@ class DirectoryChain(Chain):
     def set_balance(self, address: Address, amount: int) -> Receipt:
         """Set a balance, base units, in a block of its own."""
         return self._govern(SetBalance(address, amount))
+
+    def set_runner(self, jobs_max: int) -> Receipt:
+        """Have so many runner jobs wait for replies at most, 0 for no runner."""
+        return self._govern(SetRunner(jobs_max))
+
+    def reply(self, job: int, answer: JobAnswer) -> Receipt:
+        """Reply to a runner job, in a block of its own."""
+        return self.submit([draft_reply(self, job, answer)])[0]
 
     def alter_timer(self, call: str, timer_id: Hash32, until: int | None = None) -> Receipt:
         """Postpone a timer, by default to the last height at which it may fire, or ``force`` or ``drop`` it."""

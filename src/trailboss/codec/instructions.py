@@ -1,6 +1,6 @@
 """The records of the transaction codec: a transaction and its instructions.
 
-Twelve instructions are the public protocol's; two are for development chains. `trailboss.model.transactions` exports
+Twelve instructions are the public protocol's; four are for development chains. `trailboss.model.transactions` exports
 them all. Fields are in wire order. Integers are unsigned; encoding checks the widths, which `trailboss.codec.layout`
 lists. Source: docs/spec/sources.md §7, §8; bytes pinned against the public codec, version 0.6.0.
 """
@@ -152,10 +152,24 @@ class MoveTimer(_Instruction, frozen=True):
     height: int
 
 
+class SetRunner(_Instruction, frozen=True):
+    """Have so many runner jobs wait for replies at most, on a development chain; 0 for no runner. Decision: D-113."""
+
+    jobs_max: int
+
+
+class ReplyJob(_Instruction, frozen=True):
+    """Reply to a runner job, from the account of the actor that waits, on a development chain. Decision: D-113."""
+
+    job: int  # its number
+    reply: bytes  # argument of the handler that the job names
+
+
 # fmt: off
 Instruction = (  # any instruction that this chain executes
     CreateAccount | Transfer | FundActor | DeployActor | ExecuteActor | UpgradeActor | UpdateBasefeeConfig | CancelTimer
     | UpdateTimerConfig | ExtendTimer | UpdateLaneFeeMultipliers | SetGovParam | SetBalance | MoveTimer
+    | SetRunner | ReplyJob
 )
 # fmt: on
 AccessEntry = tuple[Address, tuple[Hash32, ...]]

@@ -68,8 +68,10 @@ SYSTEM_NAMES: Final[dict[int, str]] = {  # name of each system instruction by it
 
 UNNUMBERED_SYSTEM_NAMES: Final = ("RouteInvocation",)  # system instructions whose number is unknown
 
-DEVELOPMENT_NAMES: Final[dict[int, str]] = {240: "SetBalance", 241: "MoveTimer"}
-"""Our own system instructions, under numbers that the public codec does not use. Decision: D-69."""
+DEVELOPMENT_NAMES: Final[dict[int, str]] = {
+    240: "SetBalance", 241: "MoveTimer", 248: "SetRunner", 249: "ReplyJob",
+}  # fmt: skip
+"""Our own system instructions, under numbers that the public codec does not use. Decision: D-69, D-113."""
 
 ACTOR_NAMES: Final[dict[int, str]] = {0: "DeployActor", 1: "ExecuteActor"}
 LIBRARY_NAMES: Final[dict[int, str]] = {0: "PublishLibrary", 1: "RemoveLibrary"}
@@ -192,8 +194,10 @@ SYSTEM: Final[dict[int, Form]] = {
     114: _form(records.SetGovParam, OCTETS, OCTETS),
     240: _form(records.SetBalance, ADDRESS, U128),
     241: _form(records.MoveTimer, OCTETS, U64),
+    248: _form(records.SetRunner, U32),
+    249: _form(records.ReplyJob, U64, OCTETS),
 }
-"""The system instructions that this chain executes, by opcode; the last two on development chains alone."""
+"""The system instructions that this chain executes, by opcode; the last four on development chains alone."""
 
 _BYTES: Final = kinds.option(OCTETS)
 _DEPLOYMENT: Final = (

@@ -23,6 +23,7 @@ from trailboss.execution.ledger import Ledger, read_economy
 from trailboss.execution.mailbox import charge_delivery, nothing_waits, take_waiting
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import handler_body, run_envelope
+from trailboss.execution.runner import check_reply, close_job
 from trailboss.execution.session import BlockContext, BlockSession, Envelope
 from trailboss.execution.timers import committed_timers
 from trailboss.fees import max_cost
@@ -32,7 +33,7 @@ from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, Receip
 from trailboss.model.configs import Basefees, Economy, amount_octets, amount_of, encode_record
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import EventRecord, PrintedLine
-from trailboss.model.transactions import UNSIGNED, ExecuteActor, Transaction, transaction_hash
+from trailboss.model.transactions import UNSIGNED, ExecuteActor, ReplyJob, Transaction, transaction_hash
 from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.units import Cells, Cycles
 from trailboss.state.overlay import Overlay
@@ -206,12 +207,15 @@ def apply_transaction(
     check_limits(transaction, intrinsic, context.rules.params.limits, used)
     prices = check_price(transaction, context.rules)
     check_balance(transaction, amount_of(account.balance))
+    job = check_reply(session, transaction.sender, instruction) if isinstance(instruction, ReplyJob) else None
     # CHARGE
     reserved = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), prices)
     session.ledger.debit(transaction.sender, reserved)
     account = session.ledger.account(transaction.sender)
     account.nonce += 1
     session.ledger.put(transaction.sender, account)
+    if isinstance(instruction, ReplyJob) and job is not None:
+        close_job(session, instruction.job, job)
     envelope = Envelope(
         origin=Origin.TRANSACTION,
         origin_hash=origin_hash,
@@ -223,7 +227,7 @@ def apply_transaction(
         intrinsic_cycles=intrinsic[0],
         intrinsic_cells=intrinsic[1],
         prices=prices,
-        actor=instruction.actor if isinstance(instruction, ExecuteActor) else b"",
+        actor=job.actor if job else instruction.actor if isinstance(instruction, ExecuteActor) else b"",
     )
     # RUN, SETTLE
     receipt = run_envelope(session, envelope, reserved, partial(execute_instruction, instruction))

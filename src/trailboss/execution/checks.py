@@ -62,16 +62,18 @@ def check_payload(rules: Rules, payload: bytes) -> None:
         raise invalid(what, field="payload", size=len(payload), limit=limit)
 
 
-def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> None:
-    """Refuse a fee payer that has not consented: any but the actor and the sender of the transaction.
+def check_fee_payer(rules: Rules, payer: bytes, actor: bytes, signer: bytes) -> None:
+    """Refuse a fee payer that has not consented: any but the actor and, unless a preset says so, the sender.
 
-    Spec: CIP-5 §4.2. Decision: D-25, D-28
+    Spec: CIP-5 §4.2. Source: cowboy-facts §4. Decision: D-25, D-28, D-114
     """
-    number = int.from_bytes(payer, "big")
+    number, band = int.from_bytes(payer, "big"), rules.params.governance.reserved_band_max
     if payer == ZERO_ADDRESS:
         rule = "the zero address pays nobody"
     elif number <= band:
         rule = f"system actors 0x01..=0x{band:02X} pay for nobody"
+    elif rules.params.timers.payer_is_actor and payer != actor:
+        rule = f"on this chain it must be the actor {Address(actor)}, as on a public one"
     elif payer not in (actor, signer):
         rule = f"it must be the actor {Address(actor)} or the sender of the transaction {Address(signer)}"
     else:

@@ -5,7 +5,7 @@ from typing import Final
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
-from trailboss.execution import development, timers
+from trailboss.execution import development, runner, timers
 from trailboss.execution.checks import no_actor
 from trailboss.execution.host import CREATION_HANDLERS, run_handler
 from trailboss.execution.paid_execution import Run, handler_body
@@ -22,6 +22,7 @@ from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles
 
+_ON_DEVELOPMENT_CHAINS: Final = (transactions.SetBalance, transactions.MoveTimer, transactions.SetRunner)
 _OWNERS_WAY: Final[Mapping[type[transactions.Instruction], str]] = {
     kind: f": a timer is {done} by its own actor, which calls {call}, or by governance; the owner of the actor has a "
     "handler of it do so"
@@ -69,6 +70,9 @@ def execute_instruction(instruction: transactions.Instruction, scope: Scope, met
             return _deploy(scope, instruction, meter)
         case transactions.UpgradeActor():
             return _upgrade(scope, instruction)
+        case transactions.ReplyJob(number, reply):
+            job = runner.find_job(scope.session.overlay.read, number)
+            return handler_body(job.actor, job.handler, reply, job.actor)(scope, meter)
         case transactions.ExecuteActor(actor, handler, payload):
             return handler_body(actor, handler, payload, scope.envelope.sender)(scope, meter)
         case _:
@@ -76,10 +80,10 @@ def execute_instruction(instruction: transactions.Instruction, scope: Scope, met
 
 
 def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
-    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-69, D-87."""
+    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-69, D-87, D-113."""
     overlay, context, rules = scope.session.overlay, scope.session.context, scope.session.context.rules
     # CHECK
-    if isinstance(instruction, transactions.SetBalance | transactions.MoveTimer) and not context.is_development:
+    if isinstance(instruction, _ON_DEVELOPMENT_CHAINS) and not context.is_development:
         what = f"{instruction.name} is executed by development chains only, which say so in their genesis"
         raise _unsupported(what, instruction=instruction.name)
     otherwise = _OWNERS_WAY.get(type(instruction), "")
@@ -97,6 +101,9 @@ def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
             return Run()
         case transactions.MoveTimer():
             development.move_timer(scope, instruction)
+            return Run()
+        case transactions.SetRunner(jobs_max):
+            runner.set_runner(scope, jobs_max)
             return Run()
         case transactions.SetBalance():
             event = development.set_balance(scope, instruction)

@@ -5,12 +5,13 @@ created it has left: its *gas pool*. Spec: CIP-5 §5.1, CIP-5 §5.2. Decision: D
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from trailboss.codec.canonical import decode_canonical, encode_canonical
+from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.checks import check_size, invalid
+from trailboss.execution.runner import JOB_DISPATCHER, add_job, check_job
 from trailboss.execution.session import BlockSession, Envelope, Scope, change_count, read_count
 from trailboss.fees import Prices, max_cost
 from trailboss.governance.parameters import Read
@@ -31,13 +32,13 @@ from trailboss.model.configs import (
 )
 from trailboss.model.effects import CallDeferred
 from trailboss.model.events import DEFERRED_DROPPED, MESSAGE_DROPPED, MESSAGE_SENT, EventRecord
+from trailboss.params import LimitParams
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.primitives.octets import ZERO_HASH, Address, system_address
+from trailboss.primitives.octets import ZERO_HASH, Address
 from trailboss.primitives.units import Amount, Cells, Cycles, Price
 from trailboss.state.keys import config_key, deferred_key, mailbox_key
 
 MESSAGE_HANDLER: Final = "handle_message"
-JOB_DISPATCHER: Final = system_address(2)  # Whom the SDK sends runner jobs. Source: cowboy-facts §6.
 
 
 class Line(NamedTuple):
@@ -47,36 +48,42 @@ class Line(NamedTuple):
     ends: bytes  # state key of its ends
     entry: Callable[[int], bytes]  # number of an entry to its state key
     prefix: bytes  # of the names of its counts, one for each actor
+    most: Callable[[LimitParams], int]  # how many may wait for an actor
 
     def waiting(self, actor: bytes) -> bytes:
         """Return the state key of how many entries wait for an actor."""
         return config_key(self.prefix + actor)
 
 
-MESSAGES: Final = Line("messages", MAILBOX_KEY, mailbox_key, b"mailbox:")
-DEFERRED: Final = Line("deferred transactions", DEFERRED_KEY, deferred_key, b"deferred:")
+MESSAGES: Final = Line("messages", MAILBOX_KEY, mailbox_key, b"mailbox:", lambda limits: limits.messages_pending_max)
+DEFERRED: Final = Line(
+    *("deferred transactions", DEFERRED_KEY, deferred_key, b"deferred:"),
+    most=lambda limits: limits.deferred_pending_max or limits.messages_pending_max,
+)
 
 
 def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, meter: Meter) -> None:
-    """Put a message into the mailbox. Decision: D-92.
+    """Put a message into the mailbox, or have a job wait for a reply. Decision: D-92, D-113.
 
     Raises:
-        Rejection: ``NO_RUNNER`` for a runner job, ``INVALID_INPUT`` for a payload over the limit, ``MAILBOX_FULL`` if
-            too many wait for the target.
+        Rejection: ``INVALID_INPUT`` for a payload over the limit, ``MAILBOX_FULL`` if too many wait for the target; as
+            `check_job` for a runner job.
         OutOfGas: If the payload's cells do not fit the frame.
     """
     session = scope.session
     # CHECK
-    if target == JOB_DISPATCHER:
-        what = f"{Address(sender)} asks for {_job_words(payload)}, and this chain has no runner"
-        raise Rejection(RejectionReason.NO_RUNNER, what, target=str(JOB_DISPATCHER))
+    job = check_job(scope, sender, payload) if target == JOB_DISPATCHER else None
     _check_payload(session, "message", payload)
-    _check_waiting(session, MESSAGES, target)
+    if job is None:
+        _check_waiting(session, MESSAGES, target)
     # CHARGE
     meter.charge_cells(len(payload))
     # RUN
-    _append(session, MESSAGES, target, Message(sender, target, payload, session.context.height))
-    facts = {"target": target, "size": len(payload)}
+    facts: dict[str, object] = {"target": target, "size": len(payload)}
+    if job is None:
+        _append(session, MESSAGES, target, Message(sender, target, payload, session.context.height))
+    else:
+        facts["job"] = add_job(session, job)
     scope.effects.append(EventRecord(MESSAGE_SENT, sender, encode_canonical(facts)))
 
 
@@ -137,16 +144,6 @@ def take_waiting(session: BlockSession) -> list[DeferredCall | Message]:
     now = session.context.height
     calls = _take(session, DEFERRED, DeferredCall, lambda call: call.actor, lambda call: call.created_at < now)
     return [*calls, *_take(session, MESSAGES, Message, lambda message: message.target, lambda _: True)]
-
-
-def _job_words(payload: bytes) -> str:
-    """Return which job a message of the SDK asks for."""
-    try:
-        job: Any = decode_canonical(payload)
-    except Rejection:
-        job = None
-    kind = job.get("job_type") if isinstance(job, dict) else None
-    return f"a runner job ({kind:.64})" if isinstance(kind, str) else "a runner job"
 
 
 def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> tuple[Envelope, Amount, str] | None:
@@ -215,7 +212,7 @@ def _check_payload(session: BlockSession, what: str, payload: bytes) -> None:
 
 def _check_waiting(session: BlockSession, line: Line, actor: bytes) -> None:
     waiting = read_count(session.overlay.read, line.waiting(actor))
-    limit = session.context.rules.params.limits.messages_pending_max
+    limit = line.most(session.context.rules.params.limits)
     if waiting >= limit:
         what = f"{waiting} {line.what} wait for {Address(actor)} and the limit is {limit}"
         raise Rejection(RejectionReason.MAILBOX_FULL, what, target=str(Address(actor)), limit=limit)

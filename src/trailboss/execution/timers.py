@@ -63,7 +63,7 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
     session.hooks.check_request(rules, request)
     check_payload(rules, request.payload)
     payer = actor if request.fee_payer is None else request.fee_payer
-    check_fee_payer(payer, actor, scope.envelope.signer, params.governance.reserved_band_max)
+    check_fee_payer(rules, payer, actor, scope.envelope.signer)
     gas_limit = check_gas_limit(rules, request.gas_limit)
     last = min(now + config.max_ttl_blocks, U64_MAX)
     expires_at = last if request.expires_at is None else request.expires_at
@@ -150,23 +150,26 @@ def accept_timer(
 def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | None) -> None:
     """Move the last height of a timer, at most to the ceiling; nothing happens if it is gone. None is governance.
 
-    Spec: CIP-5 §4.1, CIP-5 §5.4, CIP-5 §8. Decision: D-47
+    Spec: CIP-5 §4.1, CIP-5 §5.4, CIP-5 §8. Decision: D-47, D-114
 
     Raises:
-        Rejection: ``INVALID_INPUT`` for a height not above the present one, ``UNAUTHORIZED_TIMER``.
+        Rejection: ``INVALID_INPUT`` for a height not above the present one, and where a preset says so for one above
+            the ceiling; ``UNAUTHORIZED_TIMER``.
     """
     session = scope.session
     # CHECK
-    now, limit = session.context.height, session.context.rules.timer.max_ttl_blocks
-    check_timer_id(session.context.rules, identity)
-    if not now < expires_at <= U64_MAX:
+    rules, now = session.context.rules, session.context.height
+    limit = rules.timer.max_ttl_blocks
+    check_timer_id(rules, identity)
+    ceiling = min(now + limit, U64_MAX)
+    if not now < expires_at <= (ceiling if rules.params.timers.extension_must_fit and actor is not None else U64_MAX):
         raise out_of_range("new_expires_at", expires_at, now + 1, now + limit)
     timer = find_timer(session, identity)
     if timer is None or _has_ended(session, timer):
         return
     check_owner(timer, actor)
     # RUN
-    extended = msgspec.structs.replace(timer, expires_at=clamp(expires_at, now + 1, min(now + limit, U64_MAX)))
+    extended = msgspec.structs.replace(timer, expires_at=clamp(expires_at, now + 1, ceiling))
     session.write_timer(extended)
     scope.effects.append(effects.TimerExtended(extended, by_governance=actor is None))
 

@@ -36,6 +36,10 @@ def _parts(instruction: Instruction, names: Names) -> tuple[Content | str, ...]:
             return name, " ", cells.timer(timer_id)
         case transactions.SetBalance(account, amount):
             return name, " ", cells.address(account, names), " ", cells.money(amount)
+        case transactions.ReplyJob(job, _):
+            return (f"replies to runner job {job}",)
+        case transactions.SetRunner(jobs_max):
+            return (f"{name} {jobs_max:,}",)
         case transactions.SetGovParam(key, value):
             return name, f" {decoded(key)} = {int.from_bytes(value, 'big'):,}"
     return (name,)

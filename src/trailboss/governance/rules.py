@@ -33,6 +33,7 @@ ECONOMY_KEY: Final = config_key(b"system:economy")
 SCHEDULER_KEY: Final = config_key(b"system:scheduler")
 MAILBOX_KEY: Final = config_key(b"system:mailbox")
 DEFERRED_KEY: Final = config_key(b"system:deferred")
+RUNNER_KEY: Final = config_key(b"development:runner")
 JOINING_KEY: Final = config_key(b"system:joining")
 BARRED_KEY: Final = config_key(b"system:joining:barred")
 

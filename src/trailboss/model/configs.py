@@ -184,6 +184,27 @@ class GasPool(msgspec.Struct, frozen=True, array_like=True):
     waiting: int  # deferred transactions that draw on it
 
 
+class Runner(msgspec.Struct, frozen=True, array_like=True):
+    """The runner of a development chain. Decision: D-113."""
+
+    jobs_max: int = 0  # jobs that may wait for a reply; 0 without a runner
+    waiting: int = 0  # jobs that wait
+    next: int = 1  # number of the next job
+
+
+class RunnerJob(msgspec.Struct, frozen=True, array_like=True):
+    """A runner job of a development chain. Decision: D-113."""
+
+    actor: bytes  # who waits for the reply, 20 bytes
+    request: bytes  # what it has sent, canonical CBOR
+    sent_at: int  # height of the block in which it was sent
+    origin_hash: bytes  # hash of the transaction in which it was sent; 32 zero bytes in a fire
+    handler: str  # the handler that takes the reply
+    cycles: int  # cycles that the handler may use
+    cells: int  # cells that the handler may use
+    replied_at: int = 0  # height of the block with the reply; 0 while it waits
+
+
 Record = TypeVar("Record", bound=msgspec.Struct)
 encode_record: Final[Callable[[msgspec.Struct], bytes]] = pack
 

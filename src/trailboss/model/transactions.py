@@ -20,9 +20,11 @@ from trailboss.codec.instructions import (
     Instruction,
     MoveTimer,
     OwnerDraw,
+    ReplyJob,
     RouteInstall,
     SetBalance,
     SetGovParam,
+    SetRunner,
     Signer,
     Transaction,
     Transfer,
@@ -41,8 +43,9 @@ from trailboss.primitives.units import U16_MAX, check_range
 
 __all__ = [
     "UNSIGNED", "AccessEntry", "CancelTimer", "CreateAccount", "DeployActor", "ExecuteActor", "ExtendTimer",
-    "FundActor", "Instruction", "MoveTimer", "OwnerDraw", "RouteInstall", "SetBalance", "SetGovParam", "Signer",
-    "Transaction", "Transfer", "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
+    "FundActor", "Instruction", "MoveTimer", "OwnerDraw", "ReplyJob", "RouteInstall", "SetBalance", "SetGovParam",
+    "SetRunner", "Signer", "Transaction", "Transfer", "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers",
+    "UpdateTimerConfig", "UpgradeActor",
     "check_signature", "derive_actor_address", "sign_transaction", "signing_hash", "transaction_hash",
 ]  # fmt: skip
 

@@ -18,15 +18,17 @@ from trailboss.chain.development import (
     draft_hold,
 )
 from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction, draft_unsigned
+from trailboss.chain.jobs import JobAnswer, draft_reply
 from trailboss.chain.view import ChainView
 from trailboss.mempool import AdmissionOutcome, Mempool
-from trailboss.model.transactions import Instruction, SetBalance, Transaction, Transfer
+from trailboss.model.transactions import Instruction, SetBalance, SetRunner, Transaction, Transfer
 from trailboss.node.block_builder import Builder, Mark
 from trailboss.node.options import Pace
 from trailboss.primitives.bounded import BoundedDict
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
+from trailboss.views.jobs import job_of
 
 Result = TypeVar("Result")
 SNAPSHOTS_MAX: Final = 1_000  # snapshots that are kept; the oldest makes room
@@ -139,6 +141,19 @@ class Development:
         return await self._do(
             lambda builder: self._crowd(builder.view, storm(builder.view, kind, blocks), funded=is_funded)
         )
+
+    async def set_runner(self, jobs_max: int) -> Hash32:
+        """Have so many runner jobs wait for replies at most; 0 for no runner."""
+        return await self._govern(lambda _: SetRunner(jobs_max))
+
+    async def reply(self, job: int, answer: JobAnswer) -> Hash32:
+        """Reply to a runner job; refused as `draft_reply` refuses it."""
+
+        def send(builder: Builder) -> Hash32:
+            view = builder.view
+            return self._send(draft_reply(view, job, answer, waiting=self._waiting(view, job_of(view, job).actor)))
+
+        return await self._do(send)
 
     async def impersonate(self, sender: Address, instruction: Instruction, terms: Terms = DEFAULT_TERMS) -> Hash32:
         """Send a transaction of any account, without its key."""

@@ -99,6 +99,8 @@ class NodeOptions(Struct, frozen=True, kw_only=True):
     rate_limit: int = 0
     cors_origins: tuple[str, ...] = ()  # web origins whose pages may read answers
     explorer: bool = True
+    # Replies to runner jobs, from this TOML file; None for a chain whose runner is as it was. Decision: D-113.
+    replies: Path | None = None
     block_transactions_max: int = BLOCK_TRANSACTIONS_MAX  # transactions that one block is offered at most
 
     def __post_init__(self) -> None:

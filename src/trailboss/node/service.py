@@ -1,7 +1,7 @@
 """The node: a running chain with its mempool and its index, and the requests that it takes."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain as chained
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from msgspec import Struct
 
 from trailboss.chain import Chain
+from trailboss.chain.jobs import runner_of
 from trailboss.chain.view import ChainView
 from trailboss.codec.wire import encode_transaction
 from trailboss.index import Index
@@ -21,6 +22,7 @@ from trailboss.model.blocks import Block, Origin
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import Transaction
 from trailboss.node.block_builder import Builder, Clocks, Published, StoppingError
+from trailboss.node.canned_replies import Replier, read_replies
 from trailboss.node.chain_thread import STOPPING, ChainThread
 from trailboss.node.crowd import NodeCrowd
 from trailboss.node.dev_controls import Development
@@ -100,6 +102,11 @@ class Node:
         self.lender = Lender(clocks.now)
         admit = partial(self.admit, are_signed=False)
         self.development = Development(mempool, self.do, admit, self.set_pace) if options.development else None
+        self._replier: Replier | None = None
+        if self.development is not None and options.replies is not None:
+            controls = self.development
+            self._replier = Replier(read_replies(options.replies), controls.set_runner, controls.reply)
+        self._tasks: set[asyncio.Task[None]] = set()
         self.health = Health(RUNNING)
         self.failure: BaseException | None = None  # what it failed of
         self.network: Network | None = None  # the network that it is part of; None for a chain of its own
@@ -226,6 +233,9 @@ class Node:
         # Before the first block whose timers need the SDK, and after the first answer.
         self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
         self._chain_thread.start()
+        if self._replier is not None:
+            starts_runner = not runner_of(self.view).jobs_max
+            self._begin(self._replier.send(self._replier.answers(self.view), starts_runner=starts_runner))
 
     def begin_stop(self) -> None:
         """End what waits and streams, and refuse what comes: the node stops."""
@@ -316,11 +326,21 @@ class Node:
         self.lender.end_leases()
         if self.crowd is not None:
             self.crowd.record(published)
+        if self._replier is not None:
+            answers = self._replier.answers(published.view, has_gone_back=published.reorg_from is not None)
+            if answers:
+                self._begin(self._replier.send(answers))
         if self._waits:
             for block in published.blocks:
                 self._finish_waits(included(block))
             refused = published.refused.items()
             self._finish_waits(TransactionOutcome(tx_hash, rejection=why) for tx_hash, why in refused)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        """Begin a task that the node waits for when it ends."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _on_verdicts(self, verdicts: Sequence[AdmissionOutcome]) -> None:
         for verdict in verdicts:

@@ -22,7 +22,8 @@ PRICE_MAX: Final = 2**127 - 1
 """Highest price, base units a unit, so that sums of two still fit 128 bits; other parameters fit 64 bits."""
 _ONE: Final = 1_000_000_000
 HIGHEST: Final[Mapping[str, int]] = MappingProxyType({
-    "calendar.ring_size": 2**20, "timers.schedule_needs_entitlement": 1, "lane.clamps_gas_limit": 1,
+    "calendar.ring_size": 2**20, "timers.schedule_needs_entitlement": 1, "timers.payer_is_actor": 1,
+    "timers.extension_must_fit": 1, "lane.clamps_gas_limit": 1,
     "lane.weight_max": 2**32, "lane.elasticity": 2**16, "lane.basefee_rule": 2, "lane.caps_at_fire": 1,
     "lane.weight_per_deployer": 1, "lane.fires_median_blocks": 2**16,
     "auction.decay": _ONE, "auction.weight_max": _ONE,
@@ -32,6 +33,7 @@ HIGHEST: Final[Mapping[str, int]] = MappingProxyType({
 })  # fmt: skip
 """Parameters with a bound of their own: the ring has a slot in memory for each of its heights."""
 _CAN_BE_OFF: Final = """costs source timers.lane_cells_per_block timers.schedule_needs_entitlement
+    limits.deferred_pending_max     timers.payer_is_actor timers.extension_must_fit
     lane.activation_height lane.clamps_gas_limit lane.basefee_rule lane.caps_at_fire lane.weight_per_deployer
     lane.weight_age_blocks auction.decay auction.delay_action auction.delay_penalty_cycles
     globalbox.bid_weight globalbox.bid_min"""
@@ -43,7 +45,7 @@ def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = N
     """Read a preset, apply overrides and check every relation.
 
     The preset is ``mainnet`` (the seeds' defaults), ``minimal`` (a ring of 8, epochs of 4: tests wrap and overflow
-    within 40 blocks) or ``public`` (mainnet's, and entitlements are enforced). An override is a value by dotted path,
+    within 40 blocks) or ``public`` (mainnet's, and what public chains refuse). An override is a value by dotted path,
     as ``{"timers.max_timers_per_actor": 10_000}``.
 
     Raises:

@@ -138,6 +138,9 @@ class LimitParams(Struct, frozen=True, kw_only=True):
     message_payload_bytes_max: int  # Bytes of the payload of a message or of a deferred transaction
     # Messages that may wait for one target, and deferred transactions of one actor. Source: cowboy-facts §6.
     messages_pending_max: int
+    # Deferred transactions of one actor that may wait; 0 for as many as messages. Source: cowboy-facts §4. Decision:
+    # D-114.
+    deferred_pending_max: int
     # Messages, and deferred transactions, that one block delivers; the rest wait. Decision: D-42, D-88.
     messages_delivered_max: int
     # Cycles limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4.
@@ -169,6 +172,11 @@ class TimerParams(Struct, frozen=True, kw_only=True):
     # 1 if an actor may schedule only with the entitlement `timer.schedule`, 0 if it is warned once. Decision:
     # D-91.
     schedule_needs_entitlement: int
+    # 1 if only a timer's own actor may pay for it, 0 if the sender may, too. Source: cowboy-facts §4. Decision: D-114.
+    payer_is_actor: int
+    # 1 if extend_timer refuses a height above the ceiling, 0 if it takes that. Source: cowboy-facts §2.4. Decision:
+    # D-114.
+    extension_must_fit: int
 
 
 class CalendarParams(Struct, frozen=True, kw_only=True):

@@ -135,7 +135,9 @@ class RejectionReason(Enum):
         "send it again")
     NO_RUNNER = _Rule(1920, "no_runner",
         "runner jobs need another part of the network, which this chain lacks; no reply would come",
-        "test the continuation with cowboy_sdk.testing.SimulatedChain; here, send the answer in a transaction")
+        "give a development chain a runner: LocalChain.start_runner, trailboss dev --runner, trailboss runner")
+    JOB_ANSWERED = _Rule(1921, "job_answered", "a runner job has one reply",
+        "reply to one that is open: LocalChain.jobs, trailboss jobs")
 
     def __init__(self, code: int, slug: str, why: str, fix: str) -> None:
         self.code = code

@@ -117,6 +117,11 @@ def config_key(name: bytes) -> bytes:
     return CONFIGURATIONS + sha256(name).digest()
 
 
+def job_key(number: int) -> bytes:
+    """Return the key of a runner job of a development chain: the configuration named ``job:`` and its number."""
+    return config_key(b"job:" + number.to_bytes(8, "big"))
+
+
 def manifest_key(actor: bytes) -> bytes:
     """Return the key of an actor's manifest: the configuration named ``manifest:`` and its address."""
     return config_key(_MANIFEST + actor)

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from trailboss.chain.jobs import JobFailure
     from trailboss.chain.proofs import (
         AccountSubject,
         Proof,
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
         CancelTimer,
         ExtendTimer,
         MoveTimer,
+        ReplyJob,
         SetBalance,
         SetGovParam,
+        SetRunner,
         UpdateBasefeeConfig,
         UpdateLaneFeeMultipliers,
         UpdateTimerConfig,
@@ -29,11 +32,13 @@ if TYPE_CHECKING:
     )
     from trailboss.testing.local_chain import CBY, LocalChain
     from trailboss.testing.parties import ActorHandle, ChainWarning, PendingReceipt, RevertedError, TestAccount
+    from trailboss.views.jobs import JobView
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
     "CBY", "AccountSubject", "ActorHandle", "Answer", "CancelTimer", "ChainWarning", "Event", "ExtendTimer",
-    "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance", "SetGovParam",
+    "JobFailure", "JobView", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "ReplyJob",
+    "RevertedError", "SetBalance", "SetGovParam", "SetRunner",
     "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",
     "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
 ]  # fmt: skip
@@ -44,6 +49,8 @@ _HOMES: Final = (
     "trailboss.model.transactions",
     "trailboss.chain.proofs",
     "trailboss.views.records",
+    "trailboss.views.jobs",
+    "trailboss.chain.jobs",
 )
 
 

@@ -6,12 +6,13 @@ from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.cheats import Cheats
 from trailboss.testing.clock import ClockCalls
 from trailboss.testing.crowds import Crowds
+from trailboss.testing.runners import Runners
 from trailboss.testing.timer_calls import TimerCalls
 
 CBY: Final = BASE_UNITS_PER_CBY  # one CBY in base units
 
 
-class LocalChain(TimerCalls, Cheats, ClockCalls, Crowds):
+class LocalChain(TimerCalls, Cheats, ClockCalls, Crowds, Runners):
     """A local chain with real fees and real state roots.
 
     Attributes:

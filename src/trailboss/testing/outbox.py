@@ -1,6 +1,6 @@
 """Transactions of a local chain on their way into blocks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,6 +22,8 @@ class Outbox:
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._gathered: list[tuple[Transaction, PendingReceipt]] | None = None
+        # Returns what each block holds behind the transactions that a test has sent.
+        self.additions: Callable[[Sequence[Transaction]], Sequence[Transaction]] = lambda _: ()
 
     @property
     def is_open(self) -> bool:
@@ -81,19 +83,32 @@ class Outbox:
         finally:
             self._gathered = None
 
+    def build_additions(self) -> bool:
+        """Build a block of `additions` alone, if there are any; return whether there were."""
+        additions = self.additions(())
+        if additions:
+            self._put([], additions)
+        return bool(additions)
+
     def _waiting(self, sender: Address) -> int:
         return sum(transaction.sender == sender for transaction, _ in self._gathered or ())
 
     def _build(self, gathered: list[tuple[Transaction, PendingReceipt]]) -> None:
+        self._put(gathered, self.additions([transaction for transaction, _ in gathered]))
+
+    def _put(self, gathered: list[tuple[Transaction, PendingReceipt]], additions: Sequence[Transaction]) -> None:
         before = self._chain.height
-        receipts = build_block(self._chain, [transaction for transaction, _ in gathered])
+        receipts = build_block(self._chain, [*(transaction for transaction, _ in gathered), *additions])
         if self._chain.height > before:
             show_printed(block_prints(self._chain.head))
-        for (_, pending), receipt in zip(gathered, receipts, strict=True):
+        for (_, pending), receipt in zip(gathered, receipts, strict=False):
             pending.receive(receipt)
         for _, pending in gathered:
             if pending.check and not pending.receipt.ok:
                 raise RevertedError(pending.receipt)
+        for receipt in receipts[len(gathered) :]:
+            if receipt.status == "refused":
+                raise RevertedError(receipt)
 
 
 def read_source(engine: Engine, source: str | Path) -> bytes:

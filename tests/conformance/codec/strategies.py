@@ -11,9 +11,11 @@ from trailboss.model.transactions import (
     FundActor,
     MoveTimer,
     OwnerDraw,
+    ReplyJob,
     RouteInstall,
     SetBalance,
     SetGovParam,
+    SetRunner,
     Transaction,
     Transfer,
     UpdateBasefeeConfig,
@@ -64,6 +66,8 @@ KINDS = {
 DEVELOPMENT_KINDS = {
     "SetBalance": st.builds(SetBalance, addresses, below(128)),
     "MoveTimer": st.builds(MoveTimer, octets, below(64)),
+    "SetRunner": st.builds(SetRunner, below(32)),
+    "ReplyJob": st.builds(ReplyJob, below(64), octets),
 }
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.integration.helpers import PUPPET, perform, step
 from tests.integration.node.apis import Api, serve
+from tests.integration.test_runner import RAW, raw_job
 from tests.unit.node.service.world import AT_ONCE
 from trailboss.chain.drafts import draft_transaction
 from trailboss.codec.textual import to_json, to_text
@@ -236,6 +237,8 @@ def test_development_calls_are_refused_when_the_node_is_none() -> None:
             ("/dev/drop", {"timer_id": "00" * 32}),
             ("/dev/impersonate", {"sender": str(FRIEND), "instruction": {}}),
             ("/faucet", {"address": str(FRIEND)}),
+            ("/jobs/1/reply", {"answer": {"value": 1}}),
+            ("/dev/runner", {}),
         ]:
             assert api.error("POST", path, 403, json=document)["code"] == 4003, path
         assert api.get("/height") == {"height": 0}
@@ -304,6 +307,37 @@ def test_balances_and_senders_are_made_up(auto: Api) -> None:
     for wrong, code in (({"System": {"Nothing": {}}}, 1212), ({"System": {"Transfer": {"to": "0x"}}}, 1213)):
         document = {"sender": str(FRIEND), "instruction": wrong}
         assert auto.error("POST", "/dev/impersonate", 422, json=document)["code"] == code
+
+
+def test_runner_jobs_are_listed_and_replied_to() -> None:
+    """By state and actor, one at a time; what is no answer, and what cannot be replied to, is refused by name."""
+    chain = LocalChain()
+    chain.start_runner(jobs_max=5)
+    actor = chain.deploy(RAW, sender=chain.accounts[0], value=10**13)
+    for _ in range(2):
+        actor.call("go", raw_job(), sender=chain.accounts[0], check=True)
+    with serve(chain, pace=AT_ONCE) as api:
+        page = api.get("/jobs")
+        assert (page["jobs_max"], page["total_count"]) == (5, 2)
+        assert [(job["job"], job["state"], job["arguments"]) for job in page["jobs"]] == [
+            (1, "open", ["hello"]),
+            (2, "open", ["hello"]),
+        ]
+        answer = {"answer": {"value": {"text": "a\nb"}}, "wait": True}
+        assert api.post("/jobs/1/reply", answer)["status"] == "included"
+        given_up = {"answer": {"failure": "retries_exhausted", "attempts": 2}, "wait": True}
+        assert api.post("/jobs/2/reply", given_up)["status"] == "included"
+        assert api.get("/jobs/1")["replied_at"] == api.get("/height")["height"] - 1
+        assert api.get("/jobs?state=open")["jobs"] == []
+        assert api.get(f"/jobs?state=answered&actor={actor.address}&limit=1")["total_count"] == 2
+        assert api.get(f"/jobs?actor={FRIEND}")["total_count"] == 0
+        assert api.error("POST", "/jobs/1/reply", 422, json=answer)["code"] == 1921
+        assert api.error("POST", "/jobs/3/reply", 404, json=answer)["what"] == "there is no runner job 3"
+        assert api.error("GET", "/jobs/3", 404)["what"] == "there is no runner job 3"
+        for wrong in ({}, {"value": 1, "failure": "retries_exhausted"}, {"failure": "because"}, {"other": 1}):
+            assert api.error("POST", "/jobs/1/reply", 422, json={"answer": wrong})["code"] == 4022
+        assert api.post("/dev/runner", {"jobs_max": 0, "wait": True})["status"] == "included"
+        assert api.get("/jobs")["jobs_max"] == 0
 
 
 def test_timers_are_held_forced_and_dropped() -> None:

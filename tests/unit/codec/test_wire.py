@@ -13,9 +13,11 @@ from trailboss.codec.instructions import (
     Instruction,
     MoveTimer,
     OwnerDraw,
+    ReplyJob,
     RouteInstall,
     SetBalance,
     SetGovParam,
+    SetRunner,
     Transaction,
     Transfer,
     UpdateTimerConfig,
@@ -135,6 +137,8 @@ def test_decoded_fields_are_addresses_and_hashes() -> None:
         (SetGovParam(b"ab", b""), "00 72 02 6162 00"),
         (SetBalance(RECEIVER, 258), "00 f0" + RECEIVER.hex() + "00" * 14 + "0102"),
         (MoveTimer(b"\x07", 258), "00 f1 01 07 0000000000000102"),
+        (SetRunner(258), "00 f8 00000102"),
+        (ReplyJob(258, b"\x07"), "00 f9 0000000000000102 01 07"),
         (ExecuteActor(RECEIVER, "tick", b"\x01"), "01 01" + RECEIVER.hex() + "04 7469636b 01 01"),
         (DeployActor(b"x", b"", owner_draw=OwnerDraw.OFF), "01 00 01 78 00 00 00 00 00 00 01"),
     ],
@@ -248,7 +252,8 @@ def test_decode_refuses_before_allocating_when_a_length_or_count_exceeds_the_res
 
 SUPPORTED = (
     "CreateAccount, Transfer, FundActor, UpgradeActor, UpdateBasefeeConfig, CancelTimer, UpdateTimerConfig, "
-    "ExtendTimer, UpdateLaneFeeMultipliers, SetGovParam, SetBalance, MoveTimer, DeployActor, ExecuteActor"
+    "ExtendTimer, UpdateLaneFeeMultipliers, SetGovParam, SetBalance, MoveTimer, SetRunner, ReplyJob, DeployActor, "
+    "ExecuteActor"
 )
 
 

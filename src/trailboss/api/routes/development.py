@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, ValidationError
 
 from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.operations import Call, Routes
@@ -12,13 +12,14 @@ from trailboss.api.routes.submission import TIMEOUT_DEFAULT, SubmissionOutcome, 
 from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
 from trailboss.chain.crowd import BLOCKS, LOAD, Storm
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
+from trailboss.chain.jobs import JOBS_MAX, read_answer
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.node.block_builder import ADVANCE_MAX
 from trailboss.node.dev_controls import FAUCET_AMOUNT
 from trailboss.node.options import BLOCK_TIME_MAX_MS, BLOCK_TIME_MS, Pace, Rhythm
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.primitives.units import BASE_UNITS_PER_CBY, U128_MAX
+from trailboss.primitives.units import BASE_UNITS_PER_CBY, U32_MAX, U128_MAX
 
 if TYPE_CHECKING:
     from trailboss.node.dev_controls import Development
@@ -30,6 +31,7 @@ BLOCKS_MAX: Final = 1_000
 PERCENT: Final = 100
 LOAD_PERCENT: Final = round(LOAD * PERCENT)
 LOAD_PERCENT_MAX: Final = 10_000
+ANSWER_RULE: Final = {"rule": 'an object: {"value": …}, or {"failure": reason} if the chain gives up on the job'}
 INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
 
@@ -207,6 +209,34 @@ async def dev_force(call: Call, *, timer_id: Hash32, wait: bool = False) -> Subm
 async def dev_drop(call: Call, *, timer_id: Hash32, wait: bool = False) -> SubmissionOutcome:
     """Remove a timer without running it."""
     return await _sent(call, await _development(call).drop(timer_id), wait=wait)
+
+
+@routes.post("/jobs/{job}/reply", refuses=REFUSES)
+async def job_reply(
+    call: Call,
+    *,
+    job: Positive,
+    answer: Annotated[dict[str, Any], Meta(extra=ANSWER_RULE)],  # what the runner returns
+    wait: bool = False,
+) -> SubmissionOutcome:
+    """Reply to a runner job: its actor's handler resumes, and the actor pays."""
+    development = _development(call)
+    try:
+        reply = read_answer(answer)
+    except ValidationError as error:
+        raise HttpError(HttpReason.INVALID_VALUE, f"answer: {error}", parameter="answer") from None
+    return await _sent(call, await development.reply(job, reply), wait=wait)
+
+
+@routes.post("/dev/runner", refuses=REFUSES)
+async def dev_runner(
+    call: Call,
+    *,
+    jobs_max: Annotated[int, integer(U32_MAX)] = JOBS_MAX,  # jobs that may wait for a reply; 0 for no runner
+    wait: bool = False,
+) -> SubmissionOutcome:
+    """Have runner jobs wait for replies, or be refused."""
+    return await _sent(call, await _development(call).set_runner(jobs_max), wait=wait)
 
 
 def _development(call: Call) -> "Development":

@@ -121,6 +121,9 @@ def dev(
         Path | None,
         option("SCENARIO", "Let the agents of a scenario act; the chain's rules are its own."),
     ] = None,
+    runner: Annotated[
+        Path | None, option("FILE", "Reply to runner jobs as this TOML file says; see docs/how-to/answer-jobs.md.")
+    ] = None,
     serving: Serving,
 ) -> None:
     """Run a development chain: accounts, API, explorer, and calls that change the chain.
@@ -138,7 +141,7 @@ def dev(
         raise Mistake(what, "give --crowd with --pace interval or manual")
     if vm == EngineName.SANDBOX:
         build_if_missing()
-    _run(run, pacing, serving, crowd=crowd, directory=chain, genesis=wanted)
+    _run(run, pacing, serving, crowd=crowd, directory=chain, genesis=wanted, replies=runner)
 
 
 @command(on_chain=False)
@@ -344,6 +347,7 @@ def _show(node: "Node", port: int) -> None:
             "rules": f"chain id {view.genesis.chain_id}, preset {view.genesis.preset}, mechanism {view.mechanism.name}",
             "vm": _engine_words(view.genesis.image),
             "pace": _pace_words(options),
+            "runner": None if options.replies is None else f"replies to jobs as {options.replies} says",
             "explorer": urls.get("explorer"),
             "API": urls["reference"],
             "metrics": urls["metrics"],

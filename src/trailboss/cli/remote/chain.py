@@ -12,6 +12,7 @@ from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
 from trailboss.chain.history import BlockSequence
+from trailboss.chain.jobs import JobFailure
 from trailboss.cli.errors import NotFound, Refused
 from trailboss.cli.remote.client import END, REORG, Client, octets_of, read, read_error
 from trailboss.cli.remote.view import RemoteRecords, RemoteStore
@@ -146,7 +147,9 @@ class RemoteChain(ChainReader):
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
         """Send an instruction unsigned, as an account's."""
         limits = {"cycles_limit": terms.cycles_limit, "cells_limit": terms.cells_limit}
-        return self._develop("impersonate", sender=str(address), instruction=INSTRUCTION.show(instruction), **limits)
+        return self._develop(
+            "/dev/impersonate", sender=str(address), instruction=INSTRUCTION.show(instruction), **limits
+        )
 
     def faucet(self, address: Address) -> tuple[int, Receipt]:
         """Give an account money from the node's faucet; return the base units, and the receipt."""
@@ -155,14 +158,27 @@ class RemoteChain(ChainReader):
 
     def set_balance(self, address: Address, amount: int) -> Receipt:
         """Set a balance, base units."""
-        return self._develop("set_balance", address=str(address), amount=amount)
+        return self._develop("/dev/set_balance", address=str(address), amount=amount)
+
+    def set_runner(self, jobs_max: int) -> Receipt:
+        """Have so many runner jobs wait for replies at most, 0 for no runner."""
+        return self._develop("/dev/runner", jobs_max=jobs_max)
+
+    def reply(self, job: int, answer: object) -> Receipt:
+        """Reply to a runner job with a value, or a `JobFailure`."""
+        stated = (
+            {"failure": answer.reason, "attempts": answer.attempts}
+            if isinstance(answer, JobFailure)
+            else {"value": answer}
+        )
+        return self._develop(f"/jobs/{job}/reply", answer=stated)
 
     def alter_timer(self, call: str, timer_id: Hash32, until: int | None = None) -> Receipt:
         """Postpone a timer, by default to the last height at which it may fire, or ``force`` or ``drop`` it."""
-        return self._develop(call, timer_id=str(timer_id), **({} if until is None else {"until": until}))
+        return self._develop(f"/dev/{call}", timer_id=str(timer_id), **({} if until is None else {"until": until}))
 
-    def _develop(self, call: str, **members: object) -> Receipt:
-        answer = self._client.post(f"/dev/{call}", {**members, "wait": True})
+    def _develop(self, path: str, **members: object) -> Receipt:
+        answer = self._client.post(path, {**members, "wait": True})
         if answer["status"] == REFUSED:
             return self._refused(answer)
         return self._await(answer["tx_hash"])

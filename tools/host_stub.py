@@ -79,6 +79,7 @@ _SAME: Final = re.compile("^the same")
 _NEEDS: Final = re.compile(r"\) (?:needs|has no argument) ")
 _WANTS: Final = re.compile(r"\w+\(\): (\w+) must be (bytes|an integer|a str|a list|\d+ bytes|b')")
 _RANGE: Final = re.compile(r"\w+\(\): (\w+) is .*, outside \d+\.\.=(\d+)")
+_NOTHING: Final = re.compile(r"\w+\(\): (\w+) must be None")
 _TYPES: Final = {"bytes": "Octets", "an integer": "int", "a str": "str", "a list": "Sequence[Octets]"}
 _WRONG: Final = object()
 _SAMPLES: Final[dict[str, object]] = {"bytes": b"", "an integer": 1, "a str": "x", "a list": [_WRONG]}
@@ -126,7 +127,7 @@ def _signature(call: str, names: list[str]) -> Iterator[str]:
         if name == NAMED_ONLY:
             yield name
             continue
-        takes_none = name in types and _answer(call, values | {name: None}) is None
+        takes_none = types.get(name, "None") != "None" and _answer(call, values | {name: None}) is None
         default = "" if _is_needed(call, own, name) else " = ..."
         yield f"{name}: {types.get(name, 'Any')}{' | None' if takes_none else ''}{default}"
 
@@ -143,6 +144,8 @@ def argument_types(call: str, names: list[str]) -> tuple[dict[str, str], dict[st
         wants, bounds = _WANTS.match(fault), _RANGE.match(fault)
         if bounds is not None:
             values[bounds[1]] = int(bounds[2])
+        elif (nothing := _NOTHING.match(fault)) is not None:
+            types[nothing[1]], values[nothing[1]] = "None", None
         elif wants is None:
             raise ValueError(f"pvm_host.{call} does not say which types it takes: {fault}")
         elif isinstance(values[wants[1]], list):

@@ -297,7 +297,7 @@ def _run_slot(octets: bytes) -> None:
         timer.slot += timer.blocks
         _arm(timer, timer.slot)
         _keep(timer)
-        _report(RUN_EVENT, "missed", **facts)
+        _report(RUN_EVENT, "missed", **facts)  # type: ignore[arg-type]  # none of them is `why`
         return
     again = replace(timer, attempt=timer.attempt + 1)
     timer.attempt, timer.last, timer.ok = 1, timer.slot, timer.ok + 1
@@ -310,7 +310,7 @@ def _run_slot(octets: bytes) -> None:
     if _OUT_OF_CELLS in why:
         pvm_host.delete_state(whole)
     elif not why:
-        _report(RUN_EVENT, "ok", **facts)
+        _report(RUN_EVENT, "ok", **facts)  # type: ignore[arg-type]
     elif again.attempt <= timer.attempts:
         again.timer_id = timer.timer_id
         _arm(again, now + (timer.backoff << again.attempt - 2))

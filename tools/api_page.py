@@ -71,6 +71,7 @@ def handle_timer(payload):
 def ticks(payload):
     return pvm_host.get_state(b"ticks") or b"0"
 """
+PRICE: Final = "def price(payload):\n    return b'5'\n"
 ERRORS: Final = """
 ## Errors
 
@@ -147,7 +148,13 @@ class Example(Struct, frozen=True):
 
 def examples(scene: Scene) -> dict[str, Example]:
     """Return how each operation is asked, by name."""
-    paths = {
+    found = {name: Example(path) for name, path in _paths(scene).items()}
+    found |= {name: Example(path, body) for name, (path, body) in _bodies(scene).items()}
+    return found | {name: Example(f"/{name}", file=True) for name in ("submit", "submit_wait")}
+
+
+def _paths(scene: Scene) -> dict[str, str]:
+    return {
         "height": "/height",
         "basefee": "/basefee",
         "block": f"/block/{MINED - 1}",
@@ -182,7 +189,10 @@ def examples(scene: Scene) -> dict[str, Example]:
         "search": f"/search?prefix={scene.actor[:8]}",
         "health": "/health",
     }
-    bodies: dict[str, tuple[str, Mapping[str, Any]]] = {
+
+
+def _bodies(scene: Scene) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    return {
         "view": ("/view", {"actor": scene.actor, "handler": "ticks"}),
         "proof": ("/proof", {"kind": "timer", "timer_id": scene.timer}),
         "faucet": ("/faucet", {"address": scene.account}),
@@ -193,6 +203,10 @@ def examples(scene: Scene) -> dict[str, Example]:
         "dev_revert": ("/dev/revert", {"snapshot": 1}),
         "dev_reorg": ("/dev/reorg", {"depth": 1}),
         "dev_set_balance": ("/dev/set_balance", {"address": scene.account, "amount": FUNDS}),
+        "dev_set_storage": ("/dev/set_storage", {"actor": scene.actor, "slot": "0x6b", "value": "0x76"}),
+        "dev_set_code": ("/dev/set_code", {"address": scene.account, "code": f"0x{PRICE.encode().hex()}"}),
+        "dev_mock": ("/dev/mock", {"target": scene.account, "handler": "price", "returns": "0x35", "times": 1}),
+        "dev_clear_mocks": ("/dev/clear_mocks", {}),
         "dev_impersonate": (
             "/dev/impersonate",
             {"sender": scene.account, "instruction": {"System": {"Transfer": {"to": scene.actor, "amount": 5}}}},
@@ -201,9 +215,6 @@ def examples(scene: Scene) -> dict[str, Example]:
         "dev_force": ("/dev/force", {"timer_id": scene.far[1], "wait": True}),
         "dev_drop": ("/dev/drop", {"timer_id": scene.far[2]}),
     }
-    found = {name: Example(path) for name, path in paths.items()}
-    found |= {name: Example(path, body) for name, (path, body) in bodies.items()}
-    return found | {name: Example(f"/{name}", file=True) for name in ("submit", "submit_wait")}
 
 
 def api_page() -> str:

@@ -68,8 +68,10 @@ SYSTEM_NAMES: Final[dict[int, str]] = {  # name of each system instruction by it
 
 UNNUMBERED_SYSTEM_NAMES: Final = ("RouteInvocation",)  # system instructions whose number is unknown
 
-DEVELOPMENT_NAMES: Final[dict[int, str]] = {240: "SetBalance", 241: "MoveTimer"}
-"""Our own system instructions, under numbers that the public codec does not use. Decision: D-69."""
+DEVELOPMENT_NAMES: Final[dict[int, str]] = {
+    240: "SetBalance", 241: "MoveTimer", 242: "SetStorage", 243: "SetCode", 244: "SetMock", 245: "ClearMocks",
+}  # fmt: skip
+"""Our own system instructions, under numbers that the public codec does not use. Decision: D-69, D-110."""
 
 ACTOR_NAMES: Final[dict[int, str]] = {0: "DeployActor", 1: "ExecuteActor"}
 LIBRARY_NAMES: Final[dict[int, str]] = {0: "PublishLibrary", 1: "RemoveLibrary"}
@@ -177,6 +179,7 @@ def _form(record: type[Struct], *carried: Kind) -> Form:
     return Form(record, tuple(zip(record.__struct_fields__, carried, strict=True)))
 
 
+_BYTES: Final = kinds.option(OCTETS)
 _ROUTES: Final = kinds.option(_nested(_form(records.RouteInstall, OCTETS, kinds.option(OCTETS))))
 
 SYSTEM: Final[dict[int, Form]] = {
@@ -192,10 +195,13 @@ SYSTEM: Final[dict[int, Form]] = {
     114: _form(records.SetGovParam, OCTETS, OCTETS),
     240: _form(records.SetBalance, ADDRESS, U128),
     241: _form(records.MoveTimer, OCTETS, U64),
+    242: _form(records.SetStorage, ADDRESS, OCTETS, _BYTES),
+    243: _form(records.SetCode, ADDRESS, OCTETS, _BYTES),
+    244: _form(records.SetMock, ADDRESS, TEXT, _BYTES, OCTETS, kinds.option(TEXT), kinds.option(U32)),
+    245: _form(records.ClearMocks),
 }
-"""The system instructions that this chain executes, by opcode; the last two on development chains alone."""
+"""The system instructions that this chain executes, by opcode; the last six on development chains alone."""
 
-_BYTES: Final = kinds.option(OCTETS)
 _DEPLOYMENT: Final = (
     *(OCTETS, kinds.octets(SALT_MAX), kinds.option(TEXT), _BYTES, _BYTES, kinds.option(U16)),
     *(_ROUTES, _OWNER_DRAW),

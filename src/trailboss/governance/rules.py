@@ -34,6 +34,7 @@ SCHEDULER_KEY: Final = config_key(b"system:scheduler")
 MAILBOX_KEY: Final = config_key(b"system:mailbox")
 DEFERRED_KEY: Final = config_key(b"system:deferred")
 JOINING_KEY: Final = config_key(b"system:joining")
+MOCKS_KEY: Final = config_key(b"development:mocks")
 BARRED_KEY: Final = config_key(b"system:joining:barred")
 
 

@@ -12,6 +12,7 @@ from trailboss.codec.instructions import (
     UNSIGNED,
     AccessEntry,
     CancelTimer,
+    ClearMocks,
     CreateAccount,
     DeployActor,
     ExecuteActor,
@@ -22,7 +23,10 @@ from trailboss.codec.instructions import (
     OwnerDraw,
     RouteInstall,
     SetBalance,
+    SetCode,
     SetGovParam,
+    SetMock,
+    SetStorage,
     Signer,
     Transaction,
     Transfer,
@@ -40,10 +44,11 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U16_MAX, check_range
 
 __all__ = [
-    "UNSIGNED", "AccessEntry", "CancelTimer", "CreateAccount", "DeployActor", "ExecuteActor", "ExtendTimer",
-    "FundActor", "Instruction", "MoveTimer", "OwnerDraw", "RouteInstall", "SetBalance", "SetGovParam", "Signer",
-    "Transaction", "Transfer", "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
-    "check_signature", "derive_actor_address", "sign_transaction", "signing_hash", "transaction_hash",
+    "UNSIGNED", "AccessEntry", "CancelTimer", "ClearMocks", "CreateAccount", "DeployActor", "ExecuteActor",
+    "ExtendTimer", "FundActor", "Instruction", "MoveTimer", "OwnerDraw", "RouteInstall", "SetBalance", "SetCode",
+    "SetGovParam", "SetMock", "SetStorage", "Signer", "Transaction", "Transfer", "UpdateBasefeeConfig",
+    "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor", "check_signature", "derive_actor_address",
+    "sign_transaction", "signing_hash", "transaction_hash",
 ]  # fmt: skip
 
 GROUP_WIDTH: Final = 2  # leading bytes of an address that name its group of accounts

@@ -18,29 +18,36 @@ if TYPE_CHECKING:
     )
     from trailboss.model.transactions import (
         CancelTimer,
+        ClearMocks,
         ExtendTimer,
         MoveTimer,
         SetBalance,
+        SetCode,
         SetGovParam,
+        SetMock,
+        SetStorage,
         UpdateBasefeeConfig,
         UpdateLaneFeeMultipliers,
         UpdateTimerConfig,
         UpgradeActor,
     )
+    from trailboss.testing.cheats import ANY
     from trailboss.testing.local_chain import CBY, LocalChain
     from trailboss.testing.parties import ActorHandle, ChainWarning, PendingReceipt, RevertedError, TestAccount
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
-    "CBY", "AccountSubject", "ActorHandle", "Answer", "CancelTimer", "ChainWarning", "Event", "ExtendTimer",
-    "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance", "SetGovParam",
-    "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",
-    "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
+    "ANY", "CBY", "AccountSubject", "ActorHandle", "Answer", "CancelTimer", "ChainWarning", "ClearMocks", "Event",
+    "ExtendTimer", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance",
+    "SetCode", "SetGovParam", "SetMock", "SetStorage", "SlotSubject", "Statement", "StorageSubject", "TestAccount",
+    "TimerSubject", "TimerView", "TimersSubject", "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers",
+    "UpdateTimerConfig", "UpgradeActor",
 ]  # fmt: skip
 
 _HOMES: Final = (
     "trailboss.testing.local_chain",
     "trailboss.testing.parties",
+    "trailboss.testing.cheats",
     "trailboss.model.transactions",
     "trailboss.chain.proofs",
     "trailboss.views.records",

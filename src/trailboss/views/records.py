@@ -12,7 +12,7 @@ from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.events import EventRecord, PrintedLine
-from trailboss.model.transactions import DeployActor, Transaction
+from trailboss.model.transactions import DeployActor, SetCode, Transaction
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.mechanism.auction_records import AuctionTimer
@@ -336,7 +336,7 @@ def receipt_events(receipt: ReceiptRecord) -> Iterator[EventRecord]:
 
 
 def deployment_of(chain: ChainReader, address: bytes) -> Receipt:
-    """Return the receipt of the transaction that deployed an actor.
+    """Return the receipt of the transaction that deployed an actor, or on a development chain made it by its code.
 
     Complexity: O(blocks that hold something) up to that one.
 
@@ -348,7 +348,7 @@ def deployment_of(chain: ChainReader, address: bytes) -> Receipt:
     if account is not None and account.code_hash:
         for block in chain.blocks.eventful():
             for transaction, record in zip(block.transactions, block.receipts, strict=False):
-                if record.actor == address and isinstance(transaction.instruction, DeployActor):
+                if record.actor == address and isinstance(transaction.instruction, DeployActor | SetCode):
                     return receipt_view(record, block.height)
         chain.blocks.check_there(0)
     raise Rejection(

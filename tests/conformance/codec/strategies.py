@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from trailboss.model.transactions import (
     CancelTimer,
+    ClearMocks,
     CreateAccount,
     DeployActor,
     ExecuteActor,
@@ -13,7 +14,10 @@ from trailboss.model.transactions import (
     OwnerDraw,
     RouteInstall,
     SetBalance,
+    SetCode,
     SetGovParam,
+    SetMock,
+    SetStorage,
     Transaction,
     Transfer,
     UpdateBasefeeConfig,
@@ -64,6 +68,12 @@ KINDS = {
 DEVELOPMENT_KINDS = {
     "SetBalance": st.builds(SetBalance, addresses, below(128)),
     "MoveTimer": st.builds(MoveTimer, octets, below(64)),
+    "SetStorage": st.builds(SetStorage, addresses, octets, st.none() | octets),
+    "SetCode": st.builds(SetCode, addresses, octets, st.none() | octets),
+    "SetMock": st.builds(
+        SetMock, addresses, texts, st.none() | octets, octets, st.none() | texts, st.none() | below(32)
+    ),
+    "ClearMocks": st.just(ClearMocks()),
 }
 
 

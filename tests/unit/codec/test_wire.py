@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from trailboss.codec.instructions import (
     CancelTimer,
+    ClearMocks,
     DeployActor,
     ExecuteActor,
     ExtendTimer,
@@ -15,7 +16,10 @@ from trailboss.codec.instructions import (
     OwnerDraw,
     RouteInstall,
     SetBalance,
+    SetCode,
     SetGovParam,
+    SetMock,
+    SetStorage,
     Transaction,
     Transfer,
     UpdateTimerConfig,
@@ -135,6 +139,11 @@ def test_decoded_fields_are_addresses_and_hashes() -> None:
         (SetGovParam(b"ab", b""), "00 72 02 6162 00"),
         (SetBalance(RECEIVER, 258), "00 f0" + RECEIVER.hex() + "00" * 14 + "0102"),
         (MoveTimer(b"\x07", 258), "00 f1 01 07 0000000000000102"),
+        (SetStorage(RECEIVER, b"k", None), "00 f2" + RECEIVER.hex() + "01 6b 00"),
+        (SetCode(RECEIVER, b"x"), "00 f3" + RECEIVER.hex() + "01 78 00"),
+        (SetMock(RECEIVER, "p", None, b"5", times=2), "00 f4" + RECEIVER.hex() + "01 70 00 01 35 00 01 00000002"),
+        (SetMock(RECEIVER, "p", b"", b"", "no"), "00 f4" + RECEIVER.hex() + "01 70 01 00 00 01 02 6e6f 00"),
+        (ClearMocks(), "00 f5"),
         (ExecuteActor(RECEIVER, "tick", b"\x01"), "01 01" + RECEIVER.hex() + "04 7469636b 01 01"),
         (DeployActor(b"x", b"", owner_draw=OwnerDraw.OFF), "01 00 01 78 00 00 00 00 00 00 01"),
     ],
@@ -248,7 +257,8 @@ def test_decode_refuses_before_allocating_when_a_length_or_count_exceeds_the_res
 
 SUPPORTED = (
     "CreateAccount, Transfer, FundActor, UpgradeActor, UpdateBasefeeConfig, CancelTimer, UpdateTimerConfig, "
-    "ExtendTimer, UpdateLaneFeeMultipliers, SetGovParam, SetBalance, MoveTimer, DeployActor, ExecuteActor"
+    "ExtendTimer, UpdateLaneFeeMultipliers, SetGovParam, SetBalance, MoveTimer, SetStorage, SetCode, SetMock, "
+    "ClearMocks, DeployActor, ExecuteActor"
 )
 
 

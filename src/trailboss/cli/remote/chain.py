@@ -10,7 +10,8 @@ from msgspec.structs import asdict
 
 from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
-from trailboss.chain.drafts import Terms
+from trailboss.chain.development import DEPLOYER, development_account
+from trailboss.chain.drafts import DEFAULT_TERMS, Terms
 from trailboss.chain.history import BlockSequence
 from trailboss.cli.errors import NotFound, Refused
 from trailboss.cli.remote.client import END, REORG, Client, octets_of, read, read_error
@@ -153,9 +154,9 @@ class RemoteChain(ChainReader):
         answer = self._client.post("/faucet", {"address": str(address)})
         return answer["amount"], self._await(answer["tx_hash"])
 
-    def set_balance(self, address: Address, amount: int) -> Receipt:
-        """Set a balance, base units."""
-        return self._develop("set_balance", address=str(address), amount=amount)
+    def interfere(self, instruction: Instruction) -> Receipt:
+        """Send an instruction of development chains as the deployer."""
+        return self.impersonate(development_account(DEPLOYER).address, instruction, DEFAULT_TERMS)
 
     def alter_timer(self, call: str, timer_id: Hash32, until: int | None = None) -> Receipt:
         """Postpone a timer, by default to the last height at which it may fire, or ``force`` or ``drop`` it."""

@@ -242,6 +242,19 @@ def _balance(event: Event, shown: Shown) -> str:
     return f"{shown(facts['account'])} holds {after} CBY, {before} before"
 
 
+def _call_words(facts: Mapping[str, Any], shown: Shown) -> str:
+    return f"call of {facts['handler']} of {shown(facts['target'])}"
+
+
+def mock_words(facts: Mapping[str, Any], shown: Shown) -> str:
+    """Return in words which calls a mock answers, how and how often."""
+    calls = "" if facts["payload"] is None else f" with {words(facts['payload'])}"
+    fails = facts["reverts"] is not None
+    answer = f"fails: {facts['reverts']}" if fails else f"returns {words(facts['returns'])}"
+    often = "" if facts["times"] is None else f", {counted(facts['times'], 'time')}"
+    return f"{_call_words(facts, shown)}{calls} {answer}{often}"
+
+
 SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
     {
         names.TIMER_SCHEDULED: Sentence(_scheduled_short, _scheduled),
@@ -295,6 +308,25 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         names.AGENT_FALLBACK: Sentence(_fallback_short, _fallback),
         names.PARAMETER_SET: Sentence(_parameter),
         names.BALANCE_SET: Sentence(_balance),
+        names.STORAGE_SET: Sentence(
+            lambda event, shown: (
+                f"{shown(event.data['actor'])} has no slot {words(event.data['slot'])} any more"
+                if event.data["value"] is None
+                else f"slot {words(event.data['slot'])} of {shown(event.data['actor'])} is {words(event.data['value'])}"
+            )
+        ),
+        names.CODE_SET: Sentence(
+            lambda event, shown: f"{shown(event.data['account'])} runs the code {shown(event.data['code_hash'])}"
+        ),
+        names.MOCK_SET: Sentence(lambda event, shown: mock_words(event.data, shown)),
+        names.MOCKS_CLEARED: Sentence(lambda event, _: f"{counted(event.data['count'], 'mock')} removed"),
+        names.CALL_MOCKED: Sentence(
+            lambda event, shown: f"{'' if event.data['ok'] else 'failed '}{_call_words(event.data, shown)} is mocked",
+            lambda it: (
+                f"its call of {it.facts['handler']} of {Address(it.facts['target'])} "
+                f"{'is answered' if it.facts['ok'] else 'fails'} by a mock, as only a development chain does"
+            ),
+        ),
     }
     | dict(MECHANISM_SENTENCES)
 )

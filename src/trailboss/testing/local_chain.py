@@ -4,16 +4,19 @@ from typing import Final
 
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.cheats import Cheats
+from trailboss.testing.expectations import Expectations
+from trailboss.testing.label_calls import LabelCalls
 from trailboss.testing.timer_calls import TimerCalls
 
 CBY: Final = BASE_UNITS_PER_CBY  # one CBY in base units
 
 
-class LocalChain(TimerCalls, Cheats):
+class LocalChain(TimerCalls, Cheats, Expectations, LabelCalls):
     """A local chain with real fees and real state roots.
 
     Attributes:
         chain: The chain beneath.
         accounts: Funded accounts, ten by default.
         deployer: One more, which may send system instructions.
+        labels: Words for addresses and timers, with those of the accounts.
     """

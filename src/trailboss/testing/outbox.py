@@ -15,6 +15,8 @@ from trailboss.views import Receipt
 from trailboss.views.records import block_prints, build_block, refusal_view
 from trailboss.vm.engine import Engine
 
+__tracebackhide__ = True  # Tests that fail show their own line.
+
 
 class Outbox:
     """Signs transactions and puts each into a block of its own, or gathers them for one block."""
@@ -22,6 +24,7 @@ class Outbox:
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._gathered: list[tuple[Transaction, PendingReceipt]] | None = None
+        self.refused: list[Receipt] = []  # receipts of what the chain has refused, which no block holds
 
     @property
     def is_open(self) -> bool:
@@ -46,6 +49,7 @@ class Outbox:
         except Rejection as rejection:
             # What has no encoding, such as an amount of more than 64 bits, is refused like anything else.
             refusal = refusal_view(rejection, sender.address, self._chain.height + 1)
+            self.refused.append(refusal)
             if check:
                 raise RevertedError(refusal) from None
             return refusal
@@ -91,6 +95,7 @@ class Outbox:
             show_printed(block_prints(self._chain.head))
         for (_, pending), receipt in zip(gathered, receipts, strict=True):
             pending.receive(receipt)
+        self.refused += (receipt for receipt in receipts if receipt.status == "refused")
         for _, pending in gathered:
             if pending.check and not pending.receipt.ok:
                 raise RevertedError(pending.receipt)

@@ -30,6 +30,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", how)
 
 
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Show how two receipts, events or timers differ, field by field."""
+    if op != "==" or type(left) is not type(right) or not type(left).__module__.startswith("trailboss.views"):
+        return None
+    from msgspec import Struct
+
+    from trailboss.testing.differences import compared_records
+
+    return compared_records(left, right) if isinstance(left, Struct) and isinstance(right, Struct) else None
+
+
 @pytest.fixture
 def chain(request: pytest.FixtureRequest) -> "Iterator[LocalChain]":
     """A fresh local chain; ``@pytest.mark.trailboss(preset="minimal")`` starts it otherwise.

@@ -30,7 +30,7 @@ __tracebackhide__ = True  # Tests that fail show their own line.
 
 CODES: Final = frozenset(reason.code for reason in RejectionReason)
 SLUGS: Final = frozenset(reason.slug for reason in RejectionReason)
-EXPLAINED_MAX: Final = 3  # timers that did not fire and are explained
+EXPLAINED_MAX: Final = 3  # timers that did not fire, and events that are not quite right, that are explained
 REFUSED: Final = "refused"
 _CODE: Final = re.compile(r"E(\d+)")
 _PLAIN: Final = (bool, int, float, str, bytes, type(None))
@@ -217,10 +217,10 @@ class EventExpectation(Observation):
         lines = [
             f"expected: {self._name}{emitter}{wanted}, {counted(self._times, 'time')}",
             f"happened: {counted(len(self.events), 'time')}",
-            *cut_lines([f"  block {event.block_height}: {event!r}" for event in self.events]),
+            *cut_lines([f"  {event!r}" for event in self.events]),
         ]
         near = [event for event in every if event.name == self._name and event not in self.events]
-        for event in near[: EXPLAINED_MAX * 2]:
+        for event in sorted(near, key=lambda each: len(self._differences(each)))[:EXPLAINED_MAX]:
             lines.append(f"  {self._name} in block {event.block_height}, but")
             lines += (f"    {line}" for line in self._differences(event))
         others = Counter(event.name for event in every if event.name != self._name)
@@ -231,7 +231,7 @@ class EventExpectation(Observation):
         return lines
 
     def _differences(self, event: Event) -> list[str]:
-        """Return how an event differs from the expected one, nearest things last; none if it is one."""
+        """Return how an event differs from the expected one; none if it is one."""
         if event.name != self._name:
             return [f"name: {event.name}"]
         lines = []
@@ -276,7 +276,7 @@ class FireExpectation(Observation):
         others = [each for each in fires if each not in self.receipts]
         return [
             f"expected: {fires_words}{whose}{how}{when}",
-            f"happened: {len(self.receipts)}, in blocks {self._start + 1} to {self._chain.height}",
+            f"happened: {len(self.receipts)}, in blocks {self._start + 1} to {min(self._last(), self._chain.height)}",
             *cut_lines([f"  {each.summary()}" for each in (*others, *self.receipts)]),
             *(self._missing() if len(fires) < self._count else []),
         ]
@@ -285,8 +285,10 @@ class FireExpectation(Observation):
         return self._actor in (None, receipt.actor) and self._timer_id in (None, receipt.timer_id)
 
     def _is_as_expected(self, receipt: Receipt) -> bool:
-        last = self._chain.height if self._within is None else self._start + self._within
-        return receipt.block_height <= last and self._reverted in (None, not receipt.ok)
+        return receipt.block_height <= self._last() and self._reverted in (None, not receipt.ok)
+
+    def _last(self) -> int:
+        return self._chain.height if self._within is None else self._start + self._within
 
     def _missing(self) -> list[str]:
         """Return why timers did not fire: those that ended otherwise within, and those that are live."""

@@ -49,6 +49,7 @@ PANELS: Final = {
         ("revert", "chain:revert", "Go back to a snapshot: height, timers, money, everything."),
     ),
     "Look": (
+        ("label", "labels:label", "Give an address or a timer a label, or list the labels."),
         ("timers", "blocks:timers", "List timers: live ones by height, ended ones with the latest first."),
         ("timer", "blocks:timer", "Explain one timer."),
         ("mailbox", "blocks:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),

@@ -18,11 +18,12 @@ from trailboss.model.terms import Trigger
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.views.labels import labels_in_use
 from trailboss.views.mechanism.base import Occurrence, Sentence, Shown, StepKind
 from trailboss.views.mechanism.globalbox_records import bid_words
 from trailboss.views.mechanism.registry import MECHANISM_SENTENCES
 from trailboss.views.records import Event
-from trailboss.views.text import clipped, counted, decimal_text, failure_words, value_words, words
+from trailboss.views.text import WIDE, clipped, counted, decimal_text, failure_words, value_words, words
 
 FALLBACKS: Final = {
     "no_agent": "has no gas bidding agent any more",
@@ -66,7 +67,7 @@ def step_kind(it: Occurrence) -> StepKind:
 
 def event_words(event: Event, width: int) -> str:
     """Return a whole event in words, for a terminal of ``width`` columns."""
-    timer = f" {value_words(event.timer_id, width)}" if event.timer_id else ""
+    timer = f" {_id_or_value(event.timer_id, width)}" if event.timer_id else ""
     return f"{event.name}{timer}: {data_words(event, width)}".removesuffix(": ")
 
 
@@ -76,8 +77,15 @@ def data_words(event: Event, width: int) -> str:
         return clipped(value_words(event.data, width))
     found = SENTENCES.get(event.name)
     if found is not None:
-        return found.short(event, partial(value_words, width=width))
-    return _fields(event, partial(value_words, width=width))
+        return found.short(event, partial(_id_or_value, width=width))
+    return _fields(event, partial(_id_or_value, width=width))
+
+
+def _id_or_value(value: Any, width: int) -> str:
+    """Return a value in words; what would be a shortened address or id has its label before it."""
+    if isinstance(value, bytes) and width < WIDE and labels_in_use().get(value):
+        return labels_in_use().short(value)
+    return value_words(value, width)
 
 
 def _fields(event: Event, shown: Shown) -> str:

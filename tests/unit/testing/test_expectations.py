@@ -161,7 +161,7 @@ def test_event_that_is_nearly_right_is_shown_field_by_field(chain: LocalChain, s
 @pytest.mark.parametrize(
     ("name", "options", "last"),
     [
-        ("payed", {}, "other events: paid × 1"),
+        ("paid_out", {}, "other events: paid × 1"),
         ("paid", {"times": 2}, "  <Event paid of shop ("),
         ("paid", {"times": 0}, "  <Event paid of shop ("),
         ("paid", {"data": b"2"}, "    data: expected 2, was 1"),

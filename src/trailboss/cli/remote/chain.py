@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.development import DEPLOYER, development_account
-from trailboss.chain.drafts import DEFAULT_TERMS, Terms
+from trailboss.chain.drafts import Terms, draft_transaction
 from trailboss.chain.history import BlockSequence
 from trailboss.cli.errors import NotFound, Refused
 from trailboss.cli.remote.client import END, REORG, Client, octets_of, read, read_error
@@ -155,8 +155,10 @@ class RemoteChain(ChainReader):
         return answer["amount"], self._await(answer["tx_hash"])
 
     def interfere(self, instruction: Instruction) -> Receipt:
-        """Send an instruction of development chains as the deployer."""
-        return self.impersonate(development_account(DEPLOYER).address, instruction, DEFAULT_TERMS)
+        """Send an instruction of development chains, signed by the deployer."""
+        deployer = development_account(DEPLOYER)
+        waiting = self.waiting(deployer.address)
+        return self.submit([draft_transaction(self, instruction, deployer.private_key, waiting=waiting)])[0]
 
     def alter_timer(self, call: str, timer_id: Hash32, until: int | None = None) -> Receipt:
         """Postpone a timer, by default to the last height at which it may fire, or ``force`` or ``drop`` it."""

@@ -175,6 +175,14 @@ def test_mock_is_refused_when_it_makes_no_sense(chain: LocalChain, mock: SetMock
     assert chain.mocks() == []
 
 
+@pytest.mark.parametrize("name", ["payload", "returns"])
+def test_mock_is_refused_when_a_value_cannot_be_encoded(chain: LocalChain, name: str) -> None:
+    """At the call, and nothing is sent."""
+    with pytest.raises(TypeError, match=f"mock_call.{name}=<object object at .* cannot be encoded"):
+        chain.mock_call(NOBODY, "price", **{name: object()})
+    assert chain.height == 0
+
+
 def test_mocks_are_limited(chain: LocalChain) -> None:
     """A nested call looks through all of them."""
     with chain.one_block():

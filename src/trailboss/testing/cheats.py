@@ -9,6 +9,7 @@ from trailboss.chain import development
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.actors import encode_manifest
 from trailboss.model.transactions import ClearMocks, SetBalance, SetCode, SetMock, SetStorage
+from trailboss.primitives.errors import Rejection
 from trailboss.testing.base_chain import BaseChain
 from trailboss.testing.outbox import read_source
 from trailboss.testing.parties import ActorHandle, Party, address_of_party
@@ -78,9 +79,12 @@ class Cheats(BaseChain):
             returns: What the handler would return: as the payload, and None for nothing.
             reverts: Message that the call fails with, instead.
             times: How many calls it answers, at least 1; None for all.
+
+        Raises:
+            TypeError: For a payload or an answer that cannot be encoded.
         """
-        wanted = None if payload is ANY else _octets(payload)
-        answer = b"" if returns is None else _octets(returns)
+        wanted = None if payload is ANY else _octets("payload", payload)
+        answer = b"" if returns is None else _octets("returns", returns)
         mock = SetMock(address_of_party(target), handler, wanted, answer, reverts, times)
         return self.system(mock, check=True)
 
@@ -112,8 +116,12 @@ class Cheats(BaseChain):
         return self.system(development.draft_drop(self.chain, timer_id), check=True)
 
 
-def _octets(value: Any) -> bytes:
+def _octets(name: str, value: Any) -> bytes:
     """Return a payload or an answer as the chain carries it."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    return value.encode() if isinstance(value, str) else encode_canonical(value)
+    try:
+        return value.encode() if isinstance(value, str) else encode_canonical(value)
+    except (Rejection, UnicodeEncodeError) as error:
+        why = error.what if isinstance(error, Rejection) else "text with a lone surrogate"
+        raise TypeError(f"mock_call({name}={value!r:.80}) cannot be encoded: {why}") from None

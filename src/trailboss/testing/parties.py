@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from trailboss.model.transactions import ExecuteActor
-from trailboss.primitives.errors import TrailbossError
+from trailboss.primitives.errors import Rejection, TrailbossError
 from trailboss.primitives.octets import Address
 from trailboss.views import Answer, Receipt, TimerView
 from trailboss.views.labels import labelled, labels_in_use, short_id
@@ -122,7 +122,13 @@ Party = TestAccount | ActorHandle | Address | bytes  # what has an address
 
 def address_of_party(party: Party) -> Address:
     """Return the address of a party; ``INVALID_DATA`` for bytes of another width."""
-    return party.address if isinstance(party, TestAccount | ActorHandle) else Address(party)
+    if isinstance(party, TestAccount | ActorHandle):
+        return party.address
+    try:
+        return Address(party)
+    except Rejection as fault:
+        # Raised here, so that pytest shows the line of the test.
+        raise Rejection(fault.reason, fault.what, fault.fix, **fault.context) from None
 
 
 def optional_address(party: Party | None) -> Address | None:

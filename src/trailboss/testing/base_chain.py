@@ -48,8 +48,6 @@ from trailboss.views.recent_blocks import BLOCKS
 from trailboss.views.records import block_prints, deployment_of, receipt_view
 from trailboss.views.timer_list import timer_view
 
-__tracebackhide__ = True  # Tests that fail show their own line.
-
 
 class BaseChain:
     """What every other part of `trailboss.testing.LocalChain` stands on.

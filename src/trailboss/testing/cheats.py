@@ -16,8 +16,6 @@ from trailboss.testing.parties import ActorHandle, Party, address_of_party
 from trailboss.views import Receipt
 from trailboss.views.mocks import mocks_of
 
-__tracebackhide__ = True  # Tests that fail show their own line.
-
 
 class AnyPayload(Enum):
     """The payloads that a mock answers, if it answers all."""

@@ -17,8 +17,6 @@ from trailboss.testing.observations import (
 )
 from trailboss.testing.parties import Party
 
-__tracebackhide__ = True  # Tests that fail show their own line.
-
 
 class Expectations(BaseChain):
     """Calls for ``with``: each is checked at its end, over the blocks that were built within. Decision: D-121.

@@ -9,8 +9,6 @@ from trailboss.views.labels import use_labels
 
 Labelled = TypeVar("Labelled", bound=Party | TimerView)
 
-__tracebackhide__ = True  # Tests that fail show their own line.
-
 
 class LabelCalls(BaseChain):
     """The call that gives labels. Decision: D-121."""

@@ -25,9 +25,6 @@ from trailboss.views.labels import labelled, labels_in_use, use_labels
 from trailboss.views.records import events_of
 from trailboss.views.text import counted
 
-__tracebackhide__ = True  # Tests that fail show their own line.
-
-
 CODES: Final = frozenset(reason.code for reason in RejectionReason)
 SLUGS: Final = frozenset(reason.slug for reason in RejectionReason)
 EXPLAINED_MAX: Final = 3  # timers that did not fire, and events that are not quite right, that are explained

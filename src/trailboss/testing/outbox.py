@@ -15,8 +15,6 @@ from trailboss.views import Receipt
 from trailboss.views.records import block_prints, build_block, refusal_view
 from trailboss.vm.engine import Engine
 
-__tracebackhide__ = True  # Tests that fail show their own line.
-
 
 class Outbox:
     """Signs transactions and puts each into a block of its own, or gathers them for one block."""

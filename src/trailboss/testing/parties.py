@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from trailboss.model.transactions import ExecuteActor
-from trailboss.primitives.errors import Rejection, TrailbossError
+from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
 from trailboss.views import Answer, Receipt, TimerView
 from trailboss.views.labels import labelled, labels_in_use, short_id
@@ -18,8 +18,6 @@ from trailboss.vm.failures import TRACEBACK
 
 if TYPE_CHECKING:
     from trailboss.testing.base_chain import BaseChain
-
-__tracebackhide__ = True  # Tests that fail show their own line.
 
 
 class ChainWarning(UserWarning):
@@ -122,13 +120,7 @@ Party = TestAccount | ActorHandle | Address | bytes  # what has an address
 
 def address_of_party(party: Party) -> Address:
     """Return the address of a party; ``INVALID_DATA`` for bytes of another width."""
-    if isinstance(party, TestAccount | ActorHandle):
-        return party.address
-    try:
-        return Address(party)
-    except Rejection as fault:
-        # Raised here, so that pytest shows the line of the test.
-        raise Rejection(fault.reason, fault.what, fault.fix, **fault.context) from None
+    return party.address if isinstance(party, TestAccount | ActorHandle) else Address(party)
 
 
 def optional_address(party: Party | None) -> Address | None:

@@ -12,8 +12,6 @@ from trailboss.testing.base_chain import BaseChain
 from trailboss.testing.parties import Party, TestAccount, optional_address
 from trailboss.views import TimerView
 
-__tracebackhide__ = True  # Tests that fail show their own line.
-
 
 class TimerCalls(BaseChain):
     """Calls that schedule, change and cancel timers of the sender's stock actor, which is deployed with the first.

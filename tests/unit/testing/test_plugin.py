@@ -117,13 +117,22 @@ def test_failing_test_shows_its_own_line_and_what_happened(pytester: pytest.Pyte
             shop.call("pay", sender=chain.accounts[0], check=True)
 
 
+        def test_gathered(chain, shop):
+            with chain.one_block():
+                shop.call("pay", sender=chain.accounts[0], check=True)
+
+
+        def test_unknown(chain, shop):
+            chain.explain(bytes(32))
+
+
         def test_equal(chain, shop):
             one, other = (shop.call("pay", sender=each) for each in chain.accounts[:2])
             assert one == other
         """
     )
     result = pytester.runpytest_inprocess("-vv")
-    result.assert_outcomes(failed=5)
+    result.assert_outcomes(failed=7)
     result.stdout.fnmatch_lines(
         [
             ">       assert shop.call(*",
@@ -134,8 +143,14 @@ def test_failing_test_shows_its_own_line_and_what_happened(pytester: pytest.Pyte
             "E       ValueError: expect_fires(count=-1): at least 0",
             ">       shop.call(*check=True)",
             "E       trailboss.testing.parties.RevertedError: reverted: E1210 pvm_error: ValueError: no money *",
+            ">       with chain.one_block():",
+            "E       trailboss.testing.parties.RevertedError: reverted: E1210 pvm_error: ValueError: no money *",
+            ">       chain.explain(bytes(32))",
+            "E       trailboss.primitives.errors.Rejection: E1203 not_found: no block of this chain scheduled *",
             ">       assert one == other",
             "E *  payer: account 0 (0x*) != account 1 (0x*)",
         ]
     )
     result.stdout.no_fnmatch_line("*src/trailboss*")
+    result.stdout.no_fnmatch_line("*contextlib*")
+    pytester.runpytest_inprocess("--full-trace", "-k", "unknown").stdout.fnmatch_lines(["*trailboss/views/explain*"])

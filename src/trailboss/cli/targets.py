@@ -83,8 +83,8 @@ def open_directory(place: str) -> Iterator[DirectoryChain]:
             f"there is no chain at {Path(place)}",
             f"make one with `trailboss init {Path(place)}`, name another one with --chain, or a node with --url",
         )
-    use_labels(read_labels(label_path(place)))
     with closing(DirectoryChain.open(Path(place))) as chain:
+        use_labels(read_labels(label_path(place)))
         yield chain
 
 

@@ -80,6 +80,7 @@ def heard(payload):
 """
 JOB: Final = {"kind": "runner_job", "job_type": "http", "cid": b"weather", "reply_handler": "heard",
               "payload": {"args": ["https://weather.example"], "kwargs": {}}}  # fmt: skip
+PRICE: Final = "def price(payload):\n    return b'5'\n"
 ERRORS: Final = """
 ## Errors
 
@@ -156,7 +157,13 @@ class Example(Struct, frozen=True):
 
 def examples(scene: Scene) -> dict[str, Example]:
     """Return how each operation is asked, by name."""
-    paths = {
+    found = {name: Example(path) for name, path in _paths(scene).items()}
+    found |= {name: Example(path, body) for name, (path, body) in _bodies(scene).items()}
+    return found | {name: Example(f"/{name}", file=True) for name in ("submit", "submit_wait")}
+
+
+def _paths(scene: Scene) -> dict[str, str]:
+    return {
         "height": "/height",
         "basefee": "/basefee",
         "block": f"/block/{MINED - 1}",
@@ -193,9 +200,6 @@ def examples(scene: Scene) -> dict[str, Example]:
         "jobs": "/jobs",
         "job": "/jobs/1",
     }
-    found = {name: Example(path) for name, path in paths.items()}
-    found |= {name: Example(path, body) for name, (path, body) in _bodies(scene).items()}
-    return found | {name: Example(f"/{name}", file=True) for name in ("submit", "submit_wait")}
 
 
 def _bodies(scene: Scene) -> dict[str, tuple[str, Mapping[str, Any]]]:
@@ -212,6 +216,10 @@ def _bodies(scene: Scene) -> dict[str, tuple[str, Mapping[str, Any]]]:
         "dev_revert": ("/dev/revert", {"snapshot": 1}),
         "dev_reorg": ("/dev/reorg", {"depth": 1}),
         "dev_set_balance": ("/dev/set_balance", {"address": scene.account, "amount": FUNDS}),
+        "dev_set_storage": ("/dev/set_storage", {"actor": scene.actor, "slot": "0x6b", "value": "0x76"}),
+        "dev_set_code": ("/dev/set_code", {"address": scene.account, "code": f"0x{PRICE.encode().hex()}"}),
+        "dev_mock": ("/dev/mock", {"target": scene.account, "handler": "price", "returns": "0x35", "times": 1}),
+        "dev_clear_mocks": ("/dev/clear_mocks", {}),
         "dev_impersonate": (
             "/dev/impersonate",
             {"sender": scene.account, "instruction": {"System": {"Transfer": {"to": scene.actor, "amount": 5}}}},

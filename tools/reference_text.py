@@ -312,6 +312,34 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
         "the account holds `after`, and the supply has moved by the difference; on a development chain only: D-69",
         ("account", "before", "after"),
     ),
+    events.STORAGE_SET: EventEntry(
+        "receipt",
+        _GOVERNANCE,
+        "a slot of the actor has another value, or is gone; on a development chain only: D-110",
+        ("actor", "slot", "value"),
+    ),
+    events.CODE_SET: EventEntry(
+        "receipt",
+        _GOVERNANCE,
+        "the address has this code, as an actor; on a development chain only: D-110",
+        ("account", "code_hash"),
+    ),
+    events.MOCK_SET: EventEntry(
+        "receipt",
+        _GOVERNANCE,
+        "calls of this handler are mocked; a `payload` or `times` of null stands for all; on a development chain only: "
+        "D-110",
+        ("target", "handler", "payload", "returns", "reverts", "times"),
+    ),
+    events.MOCKS_CLEARED: EventEntry(
+        "receipt", _GOVERNANCE, "so many mocks are removed; on a development chain only: D-110", ("count",)
+    ),
+    events.CALL_MOCKED: EventEntry(
+        "receipt",
+        "the calling actor",
+        "a mock answered the call, or failed it where `ok` is false; on a development chain only: D-110",
+        ("target", "handler", "payload", "ok"),
+    ),
 }
 """Every event of the protocol. A test compares the fields with those of a chain on which each of them happens."""
 

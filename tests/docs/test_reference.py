@@ -87,6 +87,13 @@ def test_session_is_refused_when_a_command_fails_unannounced() -> None:
     assert "there is no chain at chain" in shown
 
 
+NOBODY = bytes(19) + b"\x77"
+ASKS = """
+def ask(payload):
+    return pvm_host.call_actor(payload, "ask", b"", 20_000)
+"""
+
+
 def test_events_page_names_every_event() -> None:
     """No event of the protocol is missing, and none is made up."""
     assert sorted(EVENTS) == sorted(event_names())
@@ -128,6 +135,13 @@ def test_events_page_has_the_fields_that_events_have_on_a_chain() -> None:
         chain.mine(5)
         busy.call("offer", b"", sender=chain.accounts[0], check=True)
         chain.mine(5)
+        _take_events(chain, seen, found)
+    with LocalChain() as chain:
+        asks = chain.deploy(ASKS, sender=chain.accounts[0])
+        chain.set_storage(asks, b"key", b"value")
+        chain.mock_call(chain.set_code(NOBODY, ASKS), "ask", returns=5)
+        asks.call("ask", NOBODY, sender=chain.accounts[0], check=True)
+        chain.clear_mocks()
         _take_events(chain, seen, found)
     with auctions.open_auction(auction__delays_max=1) as chain:
         late = auctions.bidder(chain, "1000000 0", value=CBY)

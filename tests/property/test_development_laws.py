@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from msgspec.structs import replace as changed
 
-from tests.model.histories import Call, Dice, History, seeded
+from tests.model.histories import CALLED, Call, Dice, History, seeded
 from tests.model.hunt import MADE
 from tests.model.session import Session
 from trailboss.chain.chain import Chain
@@ -27,9 +27,12 @@ from trailboss.model.events import TIMER_MOVED
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import (
     CancelTimer,
+    ClearMocks,
     Instruction,
     MoveTimer,
     SetBalance,
+    SetMock,
+    SetStorage,
     Transaction,
     Transfer,
     sign_transaction,
@@ -120,6 +123,9 @@ class MeddledSession(Session):
             yield draft_unsigned(chain, Transfer(MEDDLER, 1), self._somebody(), terms=TERMS)
 
     def _instruction_of(self, dice: Dice) -> Instruction:
+        actors = [Address(address) for address, account in self.chain.accounts() if account.code_hash]
+        if actors and dice.often(35):
+            return self._cheat(dice.pick(actors), dice)
         live = list(self.chain.timers())
         if not live or dice.often(20):
             payers = [Address(timer.fee_payer) for timer in live]
@@ -130,6 +136,20 @@ class MeddledSession(Session):
             return CancelTimer(timer.timer_id)
         height = timer.expires_at if dice.often(20) else self.chain.height + dice.pick(HOW_FAR)
         return MoveTimer(timer.timer_id, height)
+
+    @staticmethod
+    def _cheat(actor: Address, dice: Dice) -> Instruction:
+        """Return an instruction that changes an actor's storage, or what calls of it are answered."""
+        handler = dice.pick(CALLED)
+        return dice.pick(
+            (
+                SetStorage(actor, dice.pick((b"a", b"n", b"zz")), dice.pick((None, b"", b"7"))),
+                SetMock(actor, handler, None, dice.pick((b"", b"9")), None, dice.pick((None, 1, 3))),
+                SetMock(actor, handler, dice.pick((b"\x02", b"\x03")), b"", "no", dice.pick((0, 1, 2))),
+                SetMock(actor, handler, None, b"9"),
+                ClearMocks(),
+            )
+        )
 
     def _somebody(self) -> Address:
         return self._dice.pick([Address(address) for address, _ in self.chain.accounts() if address != MEDDLER])
@@ -190,6 +210,8 @@ def test_blocks_are_the_same_when_they_were_dropped_and_are_built_again(mechanis
 
 
 EVERYWHERE = {f"{signed} {name} ok" for signed in ("signed", "unsigned") for name in ("MoveTimer", "SetBalance")} | {
+    *(f"unsigned {name} ok" for name in ("SetStorage", "SetMock", "ClearMocks")),
+    "unsigned SetMock reverted",
     "unsigned MoveTimer reverted",
     "unsigned CancelTimer ok",
     "unsigned Transfer ok",
@@ -200,7 +222,7 @@ EVERYWHERE = {f"{signed} {name} ok" for signed in ("signed", "unsigned") for nam
 def test_everything_that_can_be_done_to_a_chain_is_done_in_these_histories(mechanism: str) -> None:
     """Each kind is carried out and refused, and forced timers fire at once where they can."""
     done: Counter[str] = Counter()
-    for seed in range(12):
+    for seed in range(16):
         done += played(mechanism, seed).done
     assert done.keys() >= EVERYWHERE
     assert (done["moved and fired in one block"] > 0) == (mechanism != "auction")

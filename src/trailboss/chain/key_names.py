@@ -33,6 +33,7 @@ _CONFIGURATIONS: Final[Mapping[bytes, tuple[str, type[msgspec.Struct]]]] = Mappi
         rules.JOINING_KEY: ("due timers that have yet to join", configs.JoiningGaps),
         rules.BARRED_KEY: ("due timers that have not joined because their payers cannot pay", configs.BarredPayers),
         rules.RUNNER_KEY: ("runner of the development chain", configs.Runner),
+        rules.MOCKS_KEY: ("mocked calls", configs.CallMocks),
         AUCTION_KEY: ("rescales of the auction", AuctionState),
         GLOBALBOX_KEY: ("running numbers of Globalbox", GlobalboxState),
         CARRIED_HITS_KEY: ("keys that count as modified in the next block", CarriedHits),

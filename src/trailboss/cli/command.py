@@ -27,6 +27,7 @@ from trailboss.views import Receipt
 from trailboss.views.accounts import known_names
 from trailboss.views.explain.sentences import event_words
 from trailboss.views.json_values import to_json_value
+from trailboss.views.labels import LabelBook, use_labels
 from trailboss.views.records import Printed
 from trailboss.views.text import clipped, counted, words
 
@@ -147,6 +148,7 @@ def command(*names: str, on_chain: bool = True) -> Callable[[Callable[..., None]
 
         @wraps(function)
         def run(**given: Any) -> None:
+            use_labels(LabelBook())
             with ExitStack() as stack:
                 common = {each.name: given.pop(each.name) for each in shared}
                 for name, kind in groups.items():

@@ -9,7 +9,7 @@ from trailboss.chain.drafts import Terms, draft_transaction, draft_unsigned
 from trailboss.chain.jobs import JobAnswer, draft_reply
 from trailboss.cli.errors import Mistake
 from trailboss.cli.values import parse_hash
-from trailboss.model.transactions import Instruction, SetBalance, SetRunner, Transaction
+from trailboss.model.transactions import Instruction, SetRunner, Transaction
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.sandbox.engines import can_run
 from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_list
@@ -54,13 +54,13 @@ class DirectoryChain(Chain):
         """Send an instruction unsigned, as an account's, in a block of its own."""
         return self.submit([draft_unsigned(self, instruction, address, terms=terms)])[0]
 
-    def set_balance(self, address: Address, amount: int) -> Receipt:
-        """Set a balance, base units, in a block of its own."""
-        return self._govern(SetBalance(address, amount))
+    def interfere(self, instruction: Instruction) -> Receipt:
+        """Send an instruction of development chains as the deployer, in a block of its own."""
+        return self.submit([draft_transaction(self, instruction, development_account(DEPLOYER).private_key)])[0]
 
     def set_runner(self, jobs_max: int) -> Receipt:
         """Have so many runner jobs wait for replies at most, 0 for no runner."""
-        return self._govern(SetRunner(jobs_max))
+        return self.interfere(SetRunner(jobs_max))
 
     def reply(self, job: int, answer: JobAnswer) -> Receipt:
         """Reply to a runner job, in a block of its own."""
@@ -69,11 +69,8 @@ class DirectoryChain(Chain):
     def alter_timer(self, call: str, timer_id: Hash32, until: int | None = None) -> Receipt:
         """Postpone a timer, by default to the last height at which it may fire, or ``force`` or ``drop`` it."""
         if call == "hold":
-            return self._govern(draft_hold(self, timer_id, until))
-        return self._govern((draft_force if call == "force" else draft_drop)(self, timer_id))
-
-    def _govern(self, instruction: Instruction) -> Receipt:
-        return self.submit([draft_transaction(self, instruction, development_account(DEPLOYER).private_key)])[0]
+            return self.interfere(draft_hold(self, timer_id, until))
+        return self.interfere((draft_force if call == "force" else draft_drop)(self, timer_id))
 
     # Asking
 

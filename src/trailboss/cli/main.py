@@ -45,6 +45,9 @@ PANELS: Final = {
     "Develop, on development chains only": (
         ("faucet", "accounts:faucet", "Give an account 5,000 CBY from a node's faucet."),
         ("set-balance", "accounts:set_balance", "Set the balance of an account or actor; the supply changes with it."),
+        ("set-storage", "cheats:set_storage", "Set or delete a slot of an actor."),
+        ("set-code", "cheats:set_code", "Put the code of a file at an address; its money and storage stay."),
+        ("mock", "cheats:mock", "Answer calls of a handler by other actors, or list and clear such mocks."),
         ("hold", "schedule:hold", "Postpone a timer."),
         ("force", "schedule:force", "Make a timer due as early as possible."),
         ("drop", "schedule:drop", "Remove a timer without running it."),
@@ -55,6 +58,7 @@ PANELS: Final = {
         ("revert", "chain:revert", "Go back to a snapshot: height, timers, money, everything."),
     ),
     "Look": (
+        ("label", "labels:label", "Give an address or a timer a label, or list the labels."),
         ("timers", "blocks:timers", "List timers: live ones by height, ended ones with the latest first."),
         ("timer", "blocks:timer", "Explain one timer."),
         (

@@ -27,6 +27,7 @@ from rich.text import Text
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.views.json_values import to_json_value
+from trailboss.views.labels import labelled, labels_in_use
 from trailboss.views.mechanism.base import Column, Fact, Value, ValueKind, drawn
 from trailboss.views.text import SHORT_DIGITS, visible
 
@@ -216,6 +217,8 @@ def shortened(cells: Sequence[Cell], whole: frozenset[type] = frozenset()) -> li
 def _cell_text(cell: Cell, digits: int) -> str:
     if cell is None:
         return "·"
+    if type(cell) in (Hash32, Address) and labels_in_use().get(cell):  # type: ignore[arg-type]  # those are bytes
+        return labels_in_use().short(cell)  # type: ignore[arg-type]
     text = f"{cell:,}" if isinstance(cell, int) else visible(str(cell))
     return f"{text[: 2 + digits]}…" if digits else text
 
@@ -231,7 +234,7 @@ def print_pairs(printer: Console, pairs: Sequence[tuple[str, str]], indent: str 
     margin = " " * (len(indent) + width + 2)
     for label, value in pairs:
         room = max(printer.width - len(margin), WRAPPED_MIN)
-        lines = textwrap.wrap(visible(value), room, break_long_words=False, break_on_hyphens=False) or [""]
+        lines = textwrap.wrap(visible(labelled(value)), room, break_long_words=False, break_on_hyphens=False) or [""]
         text = Text(f"{indent}{label:{width}}  ", style="bold")
         text.append(f"\n{margin}".join(lines), style="not bold")
         printer.print(text, soft_wrap=True)

@@ -3,6 +3,7 @@
 Each function raises `Mistake` for what it cannot read and `NotFound` for what is not there.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,11 +19,14 @@ from trailboss.cli.keys import find_key, read_key
 from trailboss.crypto.signatures import address_of
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.label_file import LABELS_NAME, read_labels
+from trailboss.views.labels import LabelBook, labels_in_use, use_labels
 from trailboss.views.timer_list import unknown_words
 
 if TYPE_CHECKING:
     from trailboss.cli.remote.chain import RemoteChain
 
+LABELS_VARIABLE: Final = "TRAILBOSS_LABELS"  # names the file of labels in place of the one in the directory
 CANDIDATES_MAX: Final = 4  # candidates that a message about an ambiguous id names
 LIST_ACCOUNTS: Final = "list accounts and actors with `trailboss balance`"
 NAMES: Final = (
@@ -54,8 +58,19 @@ def open_chain(place: str) -> Iterator[OpenChain]:
         return
     from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415  # a command on a directory does without it
 
+    use_labels(read_labels(label_path(place)) if LABELS_VARIABLE in os.environ else LabelBook())
     with closing(RemoteChain(node_url(place))) as remote:
         yield remote
+
+
+def label_path(place: str) -> Path:
+    """Return the file of the labels of a directory's chain, or of a node's if the environment names one."""
+    if LABELS_VARIABLE in os.environ:
+        return Path(os.environ[LABELS_VARIABLE])
+    if is_url(place):
+        what = f"{place} is a node: its labels are in a file of yours"
+        raise Mistake(what, f"name the file in the environment, as {LABELS_VARIABLE}=labels.json")
+    return Path(place) / LABELS_NAME
 
 
 @contextmanager
@@ -69,6 +84,7 @@ def open_directory(place: str) -> Iterator[DirectoryChain]:
             f"make one with `trailboss init {Path(place)}`, name another one with --chain, or a node with --url",
         )
     with closing(DirectoryChain.open(Path(place))) as chain:
+        use_labels(read_labels(label_path(place)))
         yield chain
 
 
@@ -91,9 +107,12 @@ def node_url(place: str) -> str:
 
 
 def resolve_address(text: str) -> Address:
-    """Return the address of an account: in full, or the name of a development account."""
+    """Return the address of an account: in full, a label, or the name of a development account."""
     short = text.removeprefix("account ")
     name = short if short in (development.DEPLOYER, development.PROPOSER) else f"account {short}"
+    labelled = labels_in_use().find(text)
+    if labelled is not None and len(labelled) == Address.WIDTH:
+        return Address(labelled)
     if name in NAMES:
         return development.development_account(name).address
     try:
@@ -153,6 +172,9 @@ def find_actor(chain: OpenChain, text: str) -> Address:
 
 def resolve_timer(chain: OpenChain, text: str) -> Hash32:
     """Return a timer's id: in full, or the first digits of it if no other timer of the chain has the same."""
+    labelled = labels_in_use().find(text)
+    if labelled is not None and len(labelled) == Hash32.WIDTH:
+        return Hash32(labelled)
     match = _DIGITS.fullmatch(text)
     if match is None:
         raise Mistake(f"{text!r} is no timer id", "give the first hexadecimal digits of an id from `trailboss timers`")

@@ -1,6 +1,6 @@
 """The records of the transaction codec: a transaction and its instructions.
 
-Twelve instructions are the public protocol's; four are for development chains. `trailboss.model.transactions` exports
+Twelve instructions are the public protocol's; eight are for development chains. `trailboss.model.transactions` exports
 them all. Fields are in wire order. Integers are unsigned; encoding checks the widths, which `trailboss.codec.layout`
 lists. Source: docs/spec/sources.md §7, §8; bytes pinned against the public codec, version 0.6.0.
 """
@@ -165,11 +165,42 @@ class ReplyJob(_Instruction, frozen=True):
     reply: bytes  # argument of the handler that the job names
 
 
+class SetStorage(_Instruction, frozen=True):
+    """Set a slot of an actor, or delete it with None, on a development chain. Decision: D-110."""
+
+    actor: Address
+    slot: bytes
+    value: bytes | None
+
+
+class SetCode(_Instruction, frozen=True):
+    """Give an address code, as `UpgradeActor`; makes the actor if need be, on a development chain. Decision: D-110."""
+
+    account: Address
+    code: bytes
+    manifest: bytes | None = None
+
+
+class SetMock(_Instruction, frozen=True):
+    """Answer calls of a handler without running it, on a development chain. Decision: D-110."""
+
+    target: Address  # whose handler is called; there need be no actor
+    handler: str
+    payload: bytes | None = None  # which calls are answered: those with this payload; None for all
+    returns: bytes = b""  # what they return
+    reverts: str | None = None  # what they fail with instead; None for an answer
+    times: int | None = None  # how many calls it answers; None for all until it is replaced or cleared
+
+
+class ClearMocks(_Instruction, frozen=True):
+    """Remove all mocks, on a development chain. Decision: D-110."""
+
+
 # fmt: off
 Instruction = (  # any instruction that this chain executes
     CreateAccount | Transfer | FundActor | DeployActor | ExecuteActor | UpgradeActor | UpdateBasefeeConfig | CancelTimer
-    | UpdateTimerConfig | ExtendTimer | UpdateLaneFeeMultipliers | SetGovParam | SetBalance | MoveTimer
-    | SetRunner | ReplyJob
+    | UpdateTimerConfig | ExtendTimer | UpdateLaneFeeMultipliers | SetGovParam | SetBalance | MoveTimer | SetStorage
+    | SetCode | SetMock | ClearMocks | SetRunner | ReplyJob
 )
 # fmt: on
 AccessEntry = tuple[Address, tuple[Hash32, ...]]

@@ -69,9 +69,10 @@ SYSTEM_NAMES: Final[dict[int, str]] = {  # name of each system instruction by it
 UNNUMBERED_SYSTEM_NAMES: Final = ("RouteInvocation",)  # system instructions whose number is unknown
 
 DEVELOPMENT_NAMES: Final[dict[int, str]] = {
-    240: "SetBalance", 241: "MoveTimer", 248: "SetRunner", 249: "ReplyJob",
+    240: "SetBalance", 241: "MoveTimer", 242: "SetStorage", 243: "SetCode", 244: "SetMock", 245: "ClearMocks",
+    248: "SetRunner", 249: "ReplyJob",
 }  # fmt: skip
-"""Our own system instructions, under numbers that the public codec does not use. Decision: D-69, D-113."""
+"""Our own system instructions, under numbers that the public codec does not use. Decision: D-69, D-110, D-113."""
 
 ACTOR_NAMES: Final[dict[int, str]] = {0: "DeployActor", 1: "ExecuteActor"}
 LIBRARY_NAMES: Final[dict[int, str]] = {0: "PublishLibrary", 1: "RemoveLibrary"}
@@ -179,6 +180,7 @@ def _form(record: type[Struct], *carried: Kind) -> Form:
     return Form(record, tuple(zip(record.__struct_fields__, carried, strict=True)))
 
 
+_BYTES: Final = kinds.option(OCTETS)
 _ROUTES: Final = kinds.option(_nested(_form(records.RouteInstall, OCTETS, kinds.option(OCTETS))))
 
 SYSTEM: Final[dict[int, Form]] = {
@@ -194,12 +196,15 @@ SYSTEM: Final[dict[int, Form]] = {
     114: _form(records.SetGovParam, OCTETS, OCTETS),
     240: _form(records.SetBalance, ADDRESS, U128),
     241: _form(records.MoveTimer, OCTETS, U64),
+    242: _form(records.SetStorage, ADDRESS, OCTETS, _BYTES),
+    243: _form(records.SetCode, ADDRESS, OCTETS, _BYTES),
+    244: _form(records.SetMock, ADDRESS, TEXT, _BYTES, OCTETS, kinds.option(TEXT), kinds.option(U32)),
+    245: _form(records.ClearMocks),
     248: _form(records.SetRunner, U32),
     249: _form(records.ReplyJob, U64, OCTETS),
 }
-"""The system instructions that this chain executes, by opcode; the last four on development chains alone."""
+"""The system instructions that this chain executes, by opcode; the last eight on development chains alone."""
 
-_BYTES: Final = kinds.option(OCTETS)
 _DEPLOYMENT: Final = (
     *(OCTETS, kinds.octets(SALT_MAX), kinds.option(TEXT), _BYTES, _BYTES, kinds.option(U16)),
     *(_ROUTES, _OWNER_DRAW),

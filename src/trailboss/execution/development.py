@@ -1,23 +1,50 @@
-"""What development chains allow in addition: unsigned transactions, balances that are set, timers that move.
+"""What development chains allow in addition: unsigned transactions, state that is set, timers that move, mocked calls.
 
-Decision: D-69
+Decision: D-69, D-110
 """
+
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
-from trailboss.execution.checks import check_timer_id, invalid
+from trailboss.crypto.digest import keccak256
+from trailboss.execution.checks import check_size, check_timer_id, invalid, no_actor, out_of_range
 from trailboss.execution.ledger import read_economy
 from trailboss.execution.session import Scope
 from trailboss.execution.timers import find_timer
-from trailboss.governance.rules import ECONOMY_KEY, Rules
-from trailboss.model.configs import Economy, amount_octets, amount_of, encode_record
+from trailboss.governance.parameters import Read
+from trailboss.governance.rules import ECONOMY_KEY, MOCKS_KEY, Rules
+from trailboss.metering.meter import Meter, OutOfGas
+from trailboss.model import events as topics
+from trailboss.model.configs import CallMock, CallMocks, Economy, amount_octets, amount_of, encode_record, stored
 from trailboss.model.effects import TimerMoved
-from trailboss.model.events import BALANCE_SET, EventRecord
-from trailboss.model.transactions import UNSIGNED, MoveTimer, SetBalance, Transaction, check_signature
+from trailboss.model.events import EventRecord
+from trailboss.model.transactions import (
+    UNSIGNED,
+    ClearMocks,
+    MoveTimer,
+    SetBalance,
+    SetCode,
+    SetMock,
+    SetRunner,
+    SetStorage,
+    Transaction,
+    check_signature,
+)
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32, system_address
-from trailboss.primitives.units import U128_MAX, Height
+from trailboss.primitives.units import U32_MAX, U128_MAX, Height
+from trailboss.state.keys import storage_key
+from trailboss.state.overlay import Overlay
+from trailboss.state.slots import encode_slot
+from trailboss.vm.engine import FrameOutcome
+from trailboss.vm.failures import exhaustion
+
+INSTRUCTIONS: Final = (SetBalance, MoveTimer, SetStorage, SetCode, SetMock, ClearMocks, SetRunner)
+"""What development chains alone execute."""
+MOCKS_MAX: Final = 256  # mocks of a chain: every nested call looks through them
 
 
 def check_sender(transaction: Transaction, rules: Rules, *, is_development: bool) -> None:
@@ -52,8 +79,7 @@ def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
     session, address, after = scope.session, instruction.account, instruction.amount
     # CHECK
     rules = session.context.rules
-    if _is_system_actor(rules, address):
-        raise invalid(f"the balance of system actor {address} is not set: the chain keeps it", account=str(address))
+    _check_ordinary(rules, address, "balance")
     if address == scope.envelope.sender:
         what = f"{address} sets its own balance, and its fees are still to be settled: have another account send it"
         raise invalid(what, account=str(address))
@@ -66,9 +92,156 @@ def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
     account.balance = amount_octets(after)
     session.ledger.put(address, account)
     session.overlay.write(ECONOMY_KEY, encode_record(Economy(amount_octets(supply), economy.burned)))
-    facts = {"account": bytes(address), "before": before, "after": after}
-    emitter = system_address(rules.params.governance.governance_actor)
-    return EventRecord(BALANCE_SET, emitter, encode_canonical(facts))
+    return _event(rules, topics.BALANCE_SET, {"account": bytes(address), "before": before, "after": after})
+
+
+def set_storage(scope: Scope, instruction: SetStorage) -> EventRecord:
+    """Set or delete a slot of an actor, and return the event.
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for a system actor, and for a name or value that a slot cannot have;
+            ``ACTOR_NOT_FOUND`` without such an actor.
+    """
+    session, actor = scope.session, instruction.actor
+    # CHECK
+    rules, value = session.context.rules, instruction.value
+    _check_ordinary(rules, actor, "storage")
+    account = session.ledger.find(actor)
+    if account is None or not account.code_hash:
+        raise no_actor(actor)
+    check_size("slot name", len(instruction.slot), rules.params.limits.slot_bytes_max)
+    check_size("slot value", len(value or b""), rules.params.limits.slot_value_bytes_max, least=0)
+    # RUN
+    key = storage_key(actor, instruction.slot)
+    if value is None:
+        session.overlay.delete(key)
+    else:
+        session.overlay.write(key, encode_slot(instruction.slot, value))
+    return _event(rules, topics.STORAGE_SET, {"actor": bytes(actor), "slot": instruction.slot, "value": value})
+
+
+def set_code(scope: Scope, instruction: SetCode) -> EventRecord:
+    """Give an address code that has been checked, and return the event; its money and storage stay.
+
+    A new actor belongs to the sender; no creation call runs.
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for a system actor.
+    """
+    session, address = scope.session, instruction.account
+    # CHECK
+    _check_ordinary(session.context.rules, address, "code")
+    # RUN
+    account = session.ledger.account(address)
+    account.code_hash = keccak256(instruction.code)
+    account.owner = account.owner or bytes(scope.envelope.sender)
+    session.ledger.put(address, account)
+    session.ledger.store_code(account.code_hash, instruction.code)
+    if instruction.manifest is not None:
+        session.ledger.store_manifest(address, instruction.manifest)
+    facts = {"account": bytes(address), "code_hash": account.code_hash}
+    return _event(session.context.rules, topics.CODE_SET, facts)
+
+
+def set_mock(scope: Scope, instruction: SetMock) -> EventRecord:
+    """Add a mock behind the others of its calls, and return the event; one without a number of times ends before it.
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for an empty handler, for both an answer and a failure, for no times at all, and
+            for one mock too many.
+    """
+    overlay, mock = scope.session.overlay, _mock_of(instruction)
+    # CHECK
+    if not mock.handler:
+        raise invalid("a mock is for a handler, and its name is empty", field="handler")
+    if mock.returns and mock.reverts is not None:
+        raise invalid(f"a mock of {mock.handler} either returns or reverts, not both", field="reverts")
+    if mock.times is not None and mock.times < 1:
+        raise out_of_range("times", mock.times, 1, U32_MAX)
+    calls = (mock.target, mock.handler, mock.payload)
+    kept = [
+        each
+        for each in mocks_in(overlay.read)
+        if each.times is not None or (each.target, each.handler, each.payload) != calls
+    ]
+    if len(kept) == MOCKS_MAX:
+        raise invalid(f"there are {MOCKS_MAX} mocks, the most that there can be: clear them first", limit=MOCKS_MAX)
+    # RUN
+    _write_mocks(overlay, sorted([*kept, mock], key=lambda each: each.payload is None))
+    facts = {name: getattr(mock, name) for name in mock.__struct_fields__}
+    return _event(scope.session.context.rules, topics.MOCK_SET, facts)
+
+
+def clear_mocks(scope: Scope) -> EventRecord:
+    """Remove all mocks, and return the event."""
+    count = len(mocks_in(scope.session.overlay.read))
+    _write_mocks(scope.session.overlay, [])
+    return _event(scope.session.context.rules, topics.MOCKS_CLEARED, {"count": count})
+
+
+def mocks_in(read: Read) -> tuple[CallMock, ...]:
+    """Return the mocks of a state, in the order in which they answer."""
+    found = stored(read, MOCKS_KEY, CallMocks)
+    return () if found is None else found.mocks
+
+
+def mocked_outcome(
+    scope: Scope, target: bytes, handler: str, payload: bytes, *, caller: bytes, meter: Meter
+) -> FrameOutcome | None:
+    """Return how a mocked call ends; None if no mock answers it.
+
+    It costs a frame's base. What one of many times has answered counts even if the caller's frame fails.
+    """
+    session = scope.session
+    if not session.context.is_development:
+        return None
+    for number, mock in enumerate(mocks_in(session.overlay.read)):
+        is_left = mock.times is None or scope.mocked.count(number) < mock.times
+        if is_left and mock.answers(target, handler, payload):
+            break
+    else:
+        return None
+    # CHARGE
+    try:
+        meter.charge_cycles(session.context.rules.params.costs.frame_base)
+    except OutOfGas:
+        return FrameOutcome(b"", exhaustion(meter))
+    # RUN
+    scope.mocked.append(number)
+    facts = {"target": target, "handler": handler, "payload": payload, "ok": mock.reverts is None}
+    timer_id = scope.envelope.timer_id
+    scope.effects.append(EventRecord(topics.CALL_MOCKED, caller, encode_canonical(facts), timer_id))
+    if mock.reverts is None:
+        return FrameOutcome(mock.returns, None)
+    return FrameOutcome(b"", Rejection(RejectionReason.PVM_ERROR, f"{mock.reverts} (mocked)").error())
+
+
+def count_mocked(scope: Scope) -> None:
+    """Write how often mocks can still answer, after an execution that has called them."""
+    counted = []
+    for number, mock in enumerate(mocks_in(scope.session.overlay.read)):
+        times = None if mock.times is None else mock.times - scope.mocked.count(number)
+        if times != 0:
+            counted.append(replace(mock, times=times))
+    _write_mocks(scope.session.overlay, counted)
+
+
+def _write_mocks(overlay: Overlay, mocks: Sequence[CallMock]) -> None:
+    if mocks:
+        overlay.write(MOCKS_KEY, encode_record(CallMocks(tuple(mocks))))
+    else:
+        overlay.delete(MOCKS_KEY)
+
+
+def _mock_of(instruction: SetMock) -> CallMock:
+    return CallMock(
+        bytes(instruction.target),
+        instruction.handler,
+        instruction.payload,
+        instruction.returns,
+        instruction.reverts,
+        instruction.times,
+    )
 
 
 def move_timer(scope: Scope, instruction: MoveTimer) -> None:
@@ -106,6 +279,16 @@ def move_timer(scope: Scope, instruction: MoveTimer) -> None:
     moved = replace(timer, height=Height(height))
     session.write_timer(moved)
     scope.effects.append(TimerMoved(moved, timer.height))
+
+
+def _event(rules: Rules, topic: str, facts: Mapping[str, object]) -> EventRecord:
+    emitter = system_address(rules.params.governance.governance_actor)
+    return EventRecord(topic, emitter, encode_canonical(facts))
+
+
+def _check_ordinary(rules: Rules, address: Address, what: str) -> None:
+    if _is_system_actor(rules, address):
+        raise invalid(f"the {what} of system actor {address} is not set: the chain keeps it", account=str(address))
 
 
 def _is_system_actor(rules: Rules, address: Address) -> bool:

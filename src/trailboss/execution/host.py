@@ -9,6 +9,7 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import domain_digest
 from trailboss.execution import timers
 from trailboss.execution.checks import check_agent, check_entitled, check_size, gas_limit_bounds, invalid, no_actor
+from trailboss.execution.development import mocked_outcome
 from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
 from trailboss.execution.upgrades import replace_code
@@ -191,11 +192,13 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         # CHARGE
         meter = Meter(min(cycles_limit, self.meter.cycles_left), self.meter.cells_left)
         # RUN
+        outcome = mocked_outcome(scope, target, handler, payload, caller=frame.actor, meter=meter)
         mark = scope.mark()
-        sender = self.sender if target == frame.actor else frame.actor
-        outcome = run_handler(
-            scope, target, handler, payload, sender=sender, meter=meter, depth=depth, read_only=frame.read_only
-        )
+        if outcome is None:
+            sender = self.sender if target == frame.actor else frame.actor
+            outcome = run_handler(
+                scope, target, handler, payload, sender=sender, meter=meter, depth=depth, read_only=frame.read_only
+            )
         # SETTLE
         error = outcome.error
         if error is not None:

@@ -22,7 +22,6 @@ from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles
 
-_ON_DEVELOPMENT_CHAINS: Final = (transactions.SetBalance, transactions.MoveTimer, transactions.SetRunner)
 _OWNERS_WAY: Final[Mapping[type[transactions.Instruction], str]] = {
     kind: f": a timer is {done} by its own actor, which calls {call}, or by governance; the owner of the actor has a "
     "handler of it do so"
@@ -45,12 +44,18 @@ def intrinsic_costs(instruction: transactions.Instruction, costs: CostParams) ->
             cycles, cells = costs.transfer, costs.transfer_cells
         case transactions.DeployActor(code=code, init_payload=payload, manifest=manifest):
             cycles, cells = deployment_price(len(code), costs), len(code) + len(payload or b"") + len(manifest or b"")
-        case transactions.UpgradeActor(code=code, manifest=manifest):
+        case (
+            transactions.UpgradeActor(code=code, manifest=manifest) | transactions.SetCode(code=code, manifest=manifest)
+        ):
             cycles, cells = deployment_price(len(code), costs), len(code) + len(manifest or b"")
         case transactions.ExecuteActor(handler=handler, payload=payload):
             cells = len(handler.encode()) + len(payload)
         case transactions.SetGovParam(key=key, value=value):
             cells = len(key) + len(value)
+        case transactions.SetStorage(slot=slot, value=content):
+            cells = len(slot) + len(content or b"")
+        case transactions.SetMock(_, handler, payload, returns, reverts):
+            cells = len(handler.encode()) + len(payload or b"") + len(returns) + len((reverts or "").encode())
     return Cycles(costs.transaction_base + cycles), Cells(cells)
 
 
@@ -80,15 +85,17 @@ def execute_instruction(instruction: transactions.Instruction, scope: Scope, met
 
 
 def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
-    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-69, D-87, D-113."""
+    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-87."""
     overlay, context, rules = scope.session.overlay, scope.session.context, scope.session.context.rules
     # CHECK
-    if isinstance(instruction, _ON_DEVELOPMENT_CHAINS) and not context.is_development:
+    if isinstance(instruction, development.INSTRUCTIONS) and not context.is_development:
         what = f"{instruction.name} is executed by development chains only, which say so in their genesis"
         raise _unsupported(what, instruction=instruction.name)
     otherwise = _OWNERS_WAY.get(type(instruction), "")
     governance.check_deployer(rules, scope.envelope.sender, instruction.name, otherwise)
     # RUN
+    if isinstance(instruction, development.INSTRUCTIONS):
+        return _interfere(scope, instruction)
     match instruction:
         case transactions.CancelTimer(timer_id):
             timers.cancel_timer(scope, timer_id, None)
@@ -99,14 +106,6 @@ def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
                 raise _unsupported(f"ExtendTimer is not executed {why}", mechanism=context.mechanism)
             timers.extend_timer(scope, timer_id, new_expires_at, None)
             return Run()
-        case transactions.MoveTimer():
-            development.move_timer(scope, instruction)
-            return Run()
-        case transactions.SetRunner(jobs_max):
-            runner.set_runner(scope, jobs_max)
-            return Run()
-        case transactions.SetBalance():
-            event = development.set_balance(scope, instruction)
         case transactions.UpdateTimerConfig():
             event = governance.update_timer_config(overlay, rules, instruction)
         case transactions.UpdateBasefeeConfig():
@@ -117,6 +116,29 @@ def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
             event = governance.set_parameter(overlay, rules, instruction)
         case _:
             raise _unsupported(f"{instruction.name} is not executed by this chain")
+    return Run(events=(event,))
+
+
+def _interfere(scope: Scope, instruction: transactions.Instruction) -> Run:
+    """Carry out an instruction that development chains alone have. Decision: D-69, D-110, D-113."""
+    match instruction:
+        case transactions.MoveTimer():
+            development.move_timer(scope, instruction)
+            return Run()
+        case transactions.SetCode(account, code):
+            checked_source(scope, code)
+            return Run(actor=account, events=(development.set_code(scope, instruction),))
+        case transactions.SetBalance():
+            event = development.set_balance(scope, instruction)
+        case transactions.SetStorage():
+            event = development.set_storage(scope, instruction)
+        case transactions.SetMock():
+            event = development.set_mock(scope, instruction)
+        case transactions.SetRunner(jobs_max):
+            runner.set_runner(scope, jobs_max)
+            return Run()
+        case _:
+            event = development.clear_mocks(scope)
     return Run(events=(event,))
 
 

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical, fields_encoder
+from trailboss.execution.development import count_mocked
 from trailboss.execution.host import run_handler
 from trailboss.execution.mailbox import keep_gas
 from trailboss.execution.session import BlockSession, Envelope, Scope, timer_event
@@ -86,6 +87,8 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         scope.revert(mark)
         events = ()
     # SETTLE
+    if scope.mocked:
+        count_mocked(scope)
     cycles, cells = meter.charged()
     settlement = settle(reserved, cycles, cells, envelope.prices)
     session.ledger.credit(envelope.payer, settlement.refund)

@@ -214,6 +214,8 @@ class Scope(msgspec.Struct):
     # What frames have asked for, in order; cut back when a frame fails.
     effects: list[Effect] = msgspec.field(default_factory=list)
     emitted: int = 0  # events that actors have emitted so far
+    # Numbers of the mocks that answered calls, in order; a frame that fails takes none back. Decision: D-110.
+    mocked: list[int] = msgspec.field(default_factory=list)
     # What actors print; a frame that fails does not take it back.
     printing: Printing = msgspec.field(default_factory=Printing)
 

@@ -9,8 +9,9 @@ from typing import Final
 
 from trailboss.chain.reader import ChainReader
 from trailboss.explorer.text import visible
-from trailboss.primitives.octets import ZERO_ADDRESS, system_address
+from trailboss.primitives.octets import ZERO_ADDRESS, Address, system_address
 from trailboss.views.accounts import known_names, source_of
+from trailboss.views.labels import LabelBook
 
 LABEL_MAX: Final = 24  # characters of a label
 LABELS_KEPT: Final = 10_000
@@ -25,13 +26,19 @@ Labels = dict[bytes, str]  # labels by hash of the source
 class Names:
     """Names of addresses on a chain after a block."""
 
-    def __init__(self, reader: ChainReader, known: Mapping[bytes, str], labels: Labels) -> None:
-        """Begin with fixed names and the labels of sources seen so far, to which more are added."""
+    def __init__(
+        self, reader: ChainReader, known: Mapping[bytes, str], labels: Labels, chosen: LabelBook | None = None
+    ) -> None:
+        """Begin with fixed names, the labels of sources seen so far, to which more are added, and the owner's labels.
+
+        An owner's label goes before every other name, and needs no digits: no actor chooses it.
+        """
         self._reader, self._known, self._labels = reader, known, labels
+        self._chosen = chosen or LabelBook()
 
     def get(self, address: bytes) -> str:
         """Return the name of an address; empty if it has none. Complexity: O(1), and once a source a search in it."""
-        known = self._known.get(bytes(address))
+        known = self._chosen.get(address) or self._known.get(bytes(address))
         if known is not None:
             return known
         label = self.label(address)
@@ -42,12 +49,13 @@ class Names:
         return [address for address, name in self._known.items() if name not in SYSTEM_NAMES]
 
     def named(self, name: str) -> list[bytes]:
-        """Return the addresses that have a fixed name, whatever its letters' case."""
-        return [address for address, known in self._known.items() if known.casefold() == name.casefold()]
+        """Return the addresses that have a fixed name or an owner's label, whatever its letters' case."""
+        every = (*self._known.items(), *(pair for pair in self._chosen if len(pair[0]) == Address.WIDTH))
+        return [address for address, known in every if known.casefold() == name.casefold()]
 
     def short(self, address: bytes) -> str:
         """Return the name of an address that is shown in full beside it; empty if it has none."""
-        return self._known.get(bytes(address)) or self.label(address)
+        return self._chosen.get(address) or self._known.get(bytes(address)) or self.label(address)
 
     def label(self, address: bytes) -> str:
         """Return the name of the first class in an actor's source; empty if there is none."""

@@ -40,6 +40,12 @@ def _parts(instruction: Instruction, names: Names) -> tuple[Content | str, ...]:
             return (f"replies to runner job {job}",)
         case transactions.SetRunner(jobs_max):
             return (f"{name} {jobs_max:,}",)
+        case transactions.SetStorage(actor, slot, value):
+            return name, " ", cells.address(actor, names), f" {octet_words(slot)}{' removed' if value is None else ''}"
+        case transactions.SetCode(account, _):
+            return name, " ", cells.address(account, names)
+        case transactions.SetMock(target, handler):
+            return name, " ", cells.said(handler, 60), " of ", cells.address(target, names)
         case transactions.SetGovParam(key, value):
             return name, f" {decoded(key)} = {int.from_bytes(value, 'big'):,}"
     return (name,)

@@ -27,6 +27,7 @@ from trailboss.explorer.renderer import DIGEST_DIGITS, FAVICON, assets, page_htm
 from trailboss.explorer.text import visible
 from trailboss.node.block_builder import StoppingError
 from trailboss.primitives.errors import Rejection, ViewGoneError
+from trailboss.views.label_file import LABELS_NAME, LabelFile
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node
@@ -63,19 +64,23 @@ class Explorer:
         self.node = node
         self._known = fixed_names(node.view)
         self._labels: Labels = {}
+        directory = node.options.directory
+        self._chosen = None if directory is None else LabelFile(directory / LABELS_NAME)
         self._readers = asyncio.Semaphore(READERS)
         self._pages: OrderedDict[object, asyncio.Task[Shown | Redirect]] = OrderedDict()
 
     def look(self) -> Reading:
         """Return a look at the node as it is now."""
         view = self.node.view
-        return Reading(self.node, view, Names(view, self._known, self._labels))
+        chosen = None if self._chosen is None else self._chosen.book()
+        return Reading(self.node, view, Names(view, self._known, self._labels, chosen))
 
     def mark(self) -> str:
-        """Return a text that changes whenever a live page may show something else. Costs nothing."""
+        """Return a text that changes whenever a live page may show something else. Costs next to nothing."""
         node, pace = self.node, self.node.pace
+        labels = 0 if self._chosen is None else self._chosen.stamp()
         parts = (node.view.head.hash.hex()[:DIGEST_DIGITS], len(node.mempool), node.health.status, pace.rhythm.value)
-        return "-".join(map(str, (*parts, pace.block_time_ms)))
+        return "-".join(map(str, (*parts, pace.block_time_ms, labels)))
 
     async def page(self, path: str, parameters: dict[str, str]) -> Shown | Redirect:
         """Return the page at a path, made once for all who ask for the same page of the same block."""

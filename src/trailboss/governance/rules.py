@@ -35,6 +35,7 @@ MAILBOX_KEY: Final = config_key(b"system:mailbox")
 DEFERRED_KEY: Final = config_key(b"system:deferred")
 RUNNER_KEY: Final = config_key(b"development:runner")
 JOINING_KEY: Final = config_key(b"system:joining")
+MOCKS_KEY: Final = config_key(b"development:mocks")
 BARRED_KEY: Final = config_key(b"system:joining:barred")
 
 

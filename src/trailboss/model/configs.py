@@ -205,6 +205,27 @@ class RunnerJob(msgspec.Struct, frozen=True, array_like=True):
     replied_at: int = 0  # height of the block with the reply; 0 while it waits
 
 
+class CallMock(msgspec.Struct, frozen=True, array_like=True):
+    """What answers calls of a handler on a development chain; fields as in `SetMock`. Decision: D-110."""
+
+    target: bytes  # 20 bytes
+    handler: str
+    payload: bytes | None
+    returns: bytes
+    reverts: str | None
+    times: int | None  # how many calls it still answers; None for all
+
+    def answers(self, target: bytes, handler: str, payload: bytes) -> bool:
+        """Return whether it is for such a call."""
+        return (self.target, self.handler) == (target, handler) and self.payload in (None, payload)
+
+
+class CallMocks(msgspec.Struct, frozen=True, array_like=True):
+    """All mocks, in the order in which they answer: those for one payload first. Decision: D-110."""
+
+    mocks: tuple[CallMock, ...] = ()
+
+
 Record = TypeVar("Record", bound=msgspec.Struct)
 encode_record: Final[Callable[[msgspec.Struct], bytes]] = pack
 

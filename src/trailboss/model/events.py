@@ -36,6 +36,11 @@ TIMER_MATERIALIZED: Final = "timer.materialized"
 TIMER_FIRE_RECEIPT: Final = "TimerFireReceipt"
 TIMER_MOVED: Final = "timer.moved"
 BALANCE_SET: Final = "development.balance_set"
+STORAGE_SET: Final = "development.storage_set"
+CODE_SET: Final = "development.code_set"
+MOCK_SET: Final = "development.mock_set"
+MOCKS_CLEARED: Final = "development.mocks_cleared"
+CALL_MOCKED: Final = "development.call_mocked"
 
 PROTOCOL_TOPICS: Final = frozenset(value for name, value in globals().items() if name.isupper())
 """Every topic above. Actors cannot emit them, so protocol events are authentic."""

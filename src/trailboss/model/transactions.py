@@ -12,6 +12,7 @@ from trailboss.codec.instructions import (
     UNSIGNED,
     AccessEntry,
     CancelTimer,
+    ClearMocks,
     CreateAccount,
     DeployActor,
     ExecuteActor,
@@ -23,8 +24,11 @@ from trailboss.codec.instructions import (
     ReplyJob,
     RouteInstall,
     SetBalance,
+    SetCode,
     SetGovParam,
+    SetMock,
     SetRunner,
+    SetStorage,
     Signer,
     Transaction,
     Transfer,
@@ -42,11 +46,11 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U16_MAX, check_range
 
 __all__ = [
-    "UNSIGNED", "AccessEntry", "CancelTimer", "CreateAccount", "DeployActor", "ExecuteActor", "ExtendTimer",
-    "FundActor", "Instruction", "MoveTimer", "OwnerDraw", "ReplyJob", "RouteInstall", "SetBalance", "SetGovParam",
-    "SetRunner", "Signer", "Transaction", "Transfer", "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers",
-    "UpdateTimerConfig", "UpgradeActor",
-    "check_signature", "derive_actor_address", "sign_transaction", "signing_hash", "transaction_hash",
+    "UNSIGNED", "AccessEntry", "CancelTimer", "ClearMocks", "CreateAccount", "DeployActor", "ExecuteActor",
+    "ExtendTimer", "FundActor", "Instruction", "MoveTimer", "OwnerDraw", "ReplyJob", "RouteInstall", "SetBalance",
+    "SetCode", "SetGovParam", "SetMock", "SetRunner", "SetStorage", "Signer", "Transaction", "Transfer",
+    "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor", "check_signature",
+    "derive_actor_address", "sign_transaction", "signing_hash", "transaction_hash",
 ]  # fmt: skip
 
 GROUP_WIDTH: Final = 2  # leading bytes of an address that name its group of accounts

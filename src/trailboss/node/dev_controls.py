@@ -111,9 +111,9 @@ class Development:
 
         return await self._do(drop)
 
-    async def set_balance(self, address: Address, amount: int) -> Hash32:
-        """Set a balance, base units; the account is made if there is none."""
-        return await self._govern(lambda _: SetBalance(address, amount))
+    async def interfere(self, instruction: Instruction) -> Hash32:
+        """Send an instruction of `trailboss.execution.development`, as the deployer."""
+        return await self._govern(lambda _: instruction)
 
     async def hold(self, timer_id: Hash32, until: int | None = None) -> Hash32:
         """Hold a timer back: to a height, or to the last one at which it may fire; ``NOT_FOUND`` if it is not live."""

@@ -19,33 +19,39 @@ if TYPE_CHECKING:
     )
     from trailboss.model.transactions import (
         CancelTimer,
+        ClearMocks,
         ExtendTimer,
         MoveTimer,
         ReplyJob,
         SetBalance,
+        SetCode,
         SetGovParam,
+        SetMock,
         SetRunner,
+        SetStorage,
         UpdateBasefeeConfig,
         UpdateLaneFeeMultipliers,
         UpdateTimerConfig,
         UpgradeActor,
     )
+    from trailboss.testing.cheats import ANY
     from trailboss.testing.local_chain import CBY, LocalChain
     from trailboss.testing.parties import ActorHandle, ChainWarning, PendingReceipt, RevertedError, TestAccount
     from trailboss.views.jobs import JobView
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
-    "CBY", "AccountSubject", "ActorHandle", "Answer", "CancelTimer", "ChainWarning", "Event", "ExtendTimer",
-    "JobFailure", "JobView", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "ReplyJob",
-    "RevertedError", "SetBalance", "SetGovParam", "SetRunner",
-    "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",
-    "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
+    "ANY", "CBY", "AccountSubject", "ActorHandle", "Answer", "CancelTimer", "ChainWarning", "ClearMocks", "Event",
+    "ExtendTimer", "JobFailure", "JobView", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "ReplyJob",
+    "RevertedError", "SetBalance", "SetCode", "SetGovParam", "SetMock", "SetRunner", "SetStorage", "SlotSubject",
+    "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject", "UpdateBasefeeConfig",
+    "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
 ]  # fmt: skip
 
 _HOMES: Final = (
     "trailboss.testing.local_chain",
     "trailboss.testing.parties",
+    "trailboss.testing.cheats",
     "trailboss.model.transactions",
     "trailboss.chain.proofs",
     "trailboss.views.records",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from msgspec.structs import fields
 
 from trailboss.chain import Chain, Snapshot, development
-from trailboss.chain.development import ACCOUNT_COUNT, DEPLOYER, account_name, development_genesis
+from trailboss.chain.development import ACCOUNT_COUNT, DEPLOYER, PROPOSER, account_name, development_genesis
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms, draft_deployment
 from trailboss.chain.proofs import Proof, Subject, timer_subject
 from trailboss.execution.genesis import Genesis
@@ -38,6 +38,7 @@ from trailboss.testing.parties import (
 )
 from trailboss.views import Event, Receipt, TimerLife, TimerView, explain_timer
 from trailboss.views.explain.life import events_since
+from trailboss.views.labels import LabelBook, use_labels
 from trailboss.views.mechanism import globalbox_records
 from trailboss.views.mechanism.auction_records import AuctionView, auction_of
 from trailboss.views.mechanism.globalbox_records import EndedView, FireView, MailboxView
@@ -55,6 +56,7 @@ class BaseChain:
         chain: The chain beneath.
         accounts: Funded accounts, ten by default.
         deployer: One more, which may send system instructions.
+        labels: Words for addresses and timers, with those of the accounts.
     """
 
     default_vm: ClassVar[str] = "native"
@@ -97,6 +99,9 @@ class BaseChain:
         self.accounts = tuple(_account(account_name(index)) for index in range(accounts))
         self.deployer = _account(DEPLOYER)
         self.proposer = genesis.proposer
+        names = {bytes(each.address): each.name for each in (*self.accounts, self.deployer)}
+        self.labels = LabelBook({**names, bytes(genesis.proposer): PROPOSER})
+        use_labels(self.labels)
         self.chain = _open_chain(genesis, data_dir)
         self._outbox = Outbox(self.chain)
 
@@ -105,6 +110,9 @@ class BaseChain:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"<LocalChain {self.chain.genesis.mechanism}, height {self.height}>"
 
     def close(self) -> None:
         """Close the chain and its directory."""
@@ -296,6 +304,10 @@ class BaseChain:
         blocks = self.chain.blocks.eventful(since)
         views = (receipt_view(item, block.height) for block in blocks for item in block.receipts)
         return [view for view in views if origin in (None, view.origin) and wanted in (None, view.actor)]
+
+    def refusals(self) -> list[Receipt]:
+        """Return the receipts of all transactions that this object has sent and the chain has refused, in order."""
+        return list(self._outbox.refused)
 
     def events(self, name: str | None = None, since: int = 0) -> list[Event]:
         """Return events from block ``since`` on, inclusive; with a name only those."""

@@ -6,17 +6,20 @@ from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.cheats import Cheats
 from trailboss.testing.clock import ClockCalls
 from trailboss.testing.crowds import Crowds
+from trailboss.testing.expectations import Expectations
+from trailboss.testing.label_calls import LabelCalls
 from trailboss.testing.runners import Runners
 from trailboss.testing.timer_calls import TimerCalls
 
 CBY: Final = BASE_UNITS_PER_CBY  # one CBY in base units
 
 
-class LocalChain(TimerCalls, Cheats, ClockCalls, Crowds, Runners):
+class LocalChain(TimerCalls, Cheats, ClockCalls, Crowds, Expectations, LabelCalls, Runners):
     """A local chain with real fees and real state roots.
 
     Attributes:
         chain: The chain beneath.
         accounts: Funded accounts, ten by default.
         deployer: One more, which may send system instructions.
+        labels: Words for addresses and timers, with those of the accounts.
     """

@@ -24,6 +24,7 @@ class Outbox:
         self._gathered: list[tuple[Transaction, PendingReceipt]] | None = None
         # Returns what each block holds behind the transactions that a test has sent.
         self.additions: Callable[[Sequence[Transaction]], Sequence[Transaction]] = lambda _: ()
+        self.refused: list[Receipt] = []  # receipts of what the chain has refused, which no block holds
 
     @property
     def is_open(self) -> bool:
@@ -48,6 +49,7 @@ class Outbox:
         except Rejection as rejection:
             # What has no encoding, such as an amount of more than 64 bits, is refused like anything else.
             refusal = refusal_view(rejection, sender.address, self._chain.height + 1)
+            self.refused.append(refusal)
             if check:
                 raise RevertedError(refusal) from None
             return refusal
@@ -103,6 +105,7 @@ class Outbox:
             show_printed(block_prints(self._chain.head))
         for (_, pending), receipt in zip(gathered, receipts, strict=False):
             pending.receive(receipt)
+        self.refused += (receipt for receipt in receipts if receipt.status == "refused")
         for _, pending in gathered:
             if pending.check and not pending.receipt.ok:
                 raise RevertedError(pending.receipt)

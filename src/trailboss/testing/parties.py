@@ -11,6 +11,7 @@ from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
 from trailboss.views import Answer, Receipt, TimerView
+from trailboss.views.labels import labelled, labels_in_use, short_id
 from trailboss.views.read_only_calls import ask_actor
 from trailboss.views.records import Printed
 from trailboss.vm.failures import TRACEBACK
@@ -28,7 +29,7 @@ class RevertedError(TrailbossError):
 
     def __init__(self, receipt: Receipt) -> None:
         where = "" if receipt.error is None else str(receipt.error.context.get(TRACEBACK) or "")
-        super().__init__("\n  ".join((f"{receipt.status}: {receipt.error}", *where.splitlines())))
+        super().__init__(labelled("\n  ".join((f"{receipt.status}: {receipt.error}", *where.splitlines()))))
         self.receipt = receipt
 
 
@@ -39,6 +40,10 @@ class TestAccount(Struct, frozen=True):
     name: str
     address: Address
     private_key: bytes
+
+    def __repr__(self) -> str:
+        name = labels_in_use().get(self.address) or self.name
+        return f"<TestAccount {name} ({short_id(self.address)})>"
 
 
 class PendingReceipt:
@@ -66,6 +71,9 @@ class PendingReceipt:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.receipt, name)
+
+    def __repr__(self) -> str:
+        return "<PendingReceipt: the block is still open>" if self._receipt is None else repr(self._receipt)
 
 
 class ActorHandle(Struct, frozen=True):
@@ -95,6 +103,12 @@ class ActorHandle(Struct, frozen=True):
     def balance(self) -> int:
         """Its balance in base units."""
         return self.chain.balance(self.address)
+
+    def __repr__(self) -> str:
+        return f"<Actor {labels_in_use().short(self.address)}>"
+
+    def __hash__(self) -> int:
+        return hash(self.address)
 
     def timers(self) -> list[TimerView]:
         """Its live timers, by height and then order of insertion."""

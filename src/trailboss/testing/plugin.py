@@ -5,6 +5,7 @@ Nothing of the package is imported before a test asks for it, or coverage would 
 
 import warnings
 from collections.abc import Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,6 +29,42 @@ def pytest_configure(config: pytest.Config) -> None:
     options = "mechanism=, preset=, params=, accounts=, data_dir=, vm="
     how = f"trailboss({options}): how the fixture `chain` is started; see LocalChain"
     config.addinivalue_line("markers", how)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """End the traceback of a refusal, or of an expectation, at the line of the test; ``--full-trace`` shows all."""
+    if call.excinfo is None or item.config.getoption("fulltrace"):
+        return
+    steps: list[TracebackType] = []
+    step = call.excinfo.tb
+    while step is not None:
+        steps.append(step)
+        step = step.tb_next  # type: ignore[assignment]  # None behind the last one
+    names = [str(each.tb_frame.f_globals.get("__name__", "")) for each in steps]
+    end = len(names)
+    # `LocalChain.one_block` runs in a frame of contextlib.
+    while end and (names[end - 1].startswith("trailboss.") or names[end - 1] == "contextlib"):
+        end -= 1
+    if 0 < end < len(names) and _is_refusal(call.excinfo.value, names[-1]):
+        steps[end - 1].tb_next = None
+
+
+def _is_refusal(error: BaseException, module: str) -> bool:
+    """Return whether an error is about what the test asks for: a faulty chain shows where it breaks."""
+    kinds = {kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "trailboss.primitives.errors"}
+    return "InvariantError" not in kinds if kinds else module.startswith("trailboss.testing.")
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Show how two receipts, events or timers differ, field by field."""
+    if op != "==" or type(left) is not type(right) or not type(left).__module__.startswith("trailboss.views"):
+        return None
+    from msgspec import Struct
+
+    from trailboss.testing.differences import compared_records
+
+    return compared_records(left, right) if isinstance(left, Struct) and isinstance(right, Struct) else None
 
 
 @pytest.fixture

@@ -12,12 +12,15 @@ from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.events import EventRecord, PrintedLine
-from trailboss.model.transactions import DeployActor, Transaction
+from trailboss.model.transactions import DeployActor, SetCode, Transaction
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import format_cby
+from trailboss.views.labels import labelled, labels_in_use
 from trailboss.views.mechanism.auction_records import AuctionTimer
 from trailboss.views.mechanism.globalbox_records import GlobalboxTimer
 from trailboss.views.shared_fields import extended
+from trailboss.views.text import clipped, failure_words, value_words
 
 FROZEN_FEES: Final = "frozen"
 AGENT_FEES: Final = "agent"
@@ -39,6 +42,12 @@ class Event(Struct, frozen=True):
     # The timer it is about, or else the one in whose fire a handler emitted it; None for neither.
     timer_id: Hash32 | None
 
+    def __repr__(self) -> str:
+        timer = "" if self.timer_id is None else f", timer {labels_in_use().short(self.timer_id)}"
+        said = clipped(labelled(value_words(self.data)))
+        emitter = labels_in_use().short(self.emitter)
+        return f"<Event {self.name} of {emitter}, block {self.block_height}{timer}: {said}>"
+
 
 class Printed(Struct, frozen=True):
     """A line that an actor has printed, or a warning about what it did; outside consensus. Decision: D-89."""
@@ -51,7 +60,7 @@ class Printed(Struct, frozen=True):
 
     def __str__(self) -> str:
         mark = "warning: " if self.is_warning else ""
-        return f"block {self.block_height}, {self.actor} {self.handler}: {mark}{self.text}"
+        return labelled(f"block {self.block_height}, {self.actor} {self.handler}: {mark}{self.text}")
 
 
 class Receipt(Struct, frozen=True):
@@ -79,6 +88,18 @@ class Receipt(Struct, frozen=True):
     def ok(self) -> bool:
         """Whether it ended well."""
         return self.status == "ok"
+
+    def __repr__(self) -> str:
+        return f"<Receipt {self.summary()}>"
+
+    def summary(self) -> str:
+        """Return in one line how it ended, what ran, and what it used."""
+        short = labels_in_use().short
+        why = "" if self.error is None else f" with {labelled(failure_words(self.error))}"
+        actor = "" if self.actor is None else f" to {short(self.actor)}"
+        what = self.origin if self.timer_id is None else f"{self.origin} {short(self.timer_id)}"
+        used = f"{self.cycles_used:,} cycles, {format_cby(self.fee_paid)} CBY from {short(self.payer)}"
+        return f"{self.status}{why}, block {self.block_height}: {what}{actor}, {used}"
 
 
 class Answer(Struct, frozen=True):
@@ -135,6 +156,15 @@ class TimerView(Struct, frozen=True):
     def is_watch(self) -> bool:
         """Whether changed keys make it fire, and no height."""
         return self.globalbox is not None and self.globalbox.due_height is None
+
+    def __repr__(self) -> str:
+        short = labels_in_use().short
+        waits = "" if self.deferred_for is None else f", deferred for {self.deferred_for}"
+        when = "when its keys change" if self.is_watch else f"at {self.height}"
+        return (
+            f"<Timer {short(self.timer_id)} of {short(self.actor)}: calls {self.handler} {when}, {self.tier}{waits}, "
+            f"paid by {short(self.fee_payer)}>"
+        )
 
 
 class TimerEntry(Struct, frozen=True):
@@ -336,7 +366,7 @@ def receipt_events(receipt: ReceiptRecord) -> Iterator[EventRecord]:
 
 
 def deployment_of(chain: ChainReader, address: bytes) -> Receipt:
-    """Return the receipt of the transaction that deployed an actor.
+    """Return the receipt of the transaction that deployed an actor, or on a development chain made it by its code.
 
     Complexity: O(blocks that hold something) up to that one.
 
@@ -348,7 +378,7 @@ def deployment_of(chain: ChainReader, address: bytes) -> Receipt:
     if account is not None and account.code_hash:
         for block in chain.blocks.eventful():
             for transaction, record in zip(block.transactions, block.receipts, strict=False):
-                if record.actor == address and isinstance(transaction.instruction, DeployActor):
+                if record.actor == address and isinstance(transaction.instruction, DeployActor | SetCode):
                     return receipt_view(record, block.height)
         chain.blocks.check_there(0)
     raise Rejection(

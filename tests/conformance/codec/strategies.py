@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from trailboss.model.transactions import (
     CancelTimer,
+    ClearMocks,
     CreateAccount,
     DeployActor,
     ExecuteActor,
@@ -14,8 +15,11 @@ from trailboss.model.transactions import (
     ReplyJob,
     RouteInstall,
     SetBalance,
+    SetCode,
     SetGovParam,
+    SetMock,
     SetRunner,
+    SetStorage,
     Transaction,
     Transfer,
     UpdateBasefeeConfig,
@@ -68,6 +72,12 @@ DEVELOPMENT_KINDS = {
     "MoveTimer": st.builds(MoveTimer, octets, below(64)),
     "SetRunner": st.builds(SetRunner, below(32)),
     "ReplyJob": st.builds(ReplyJob, below(64), octets),
+    "SetStorage": st.builds(SetStorage, addresses, octets, st.none() | octets),
+    "SetCode": st.builds(SetCode, addresses, octets, st.none() | octets),
+    "SetMock": st.builds(
+        SetMock, addresses, texts, st.none() | octets, octets, st.none() | texts, st.none() | below(32)
+    ),
+    "ClearMocks": st.just(ClearMocks()),
 }
 
 

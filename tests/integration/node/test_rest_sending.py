@@ -232,6 +232,10 @@ def test_development_calls_are_refused_when_the_node_is_none() -> None:
             ("/dev/pace", {"pace": "auto"}),
             ("/dev/crowd", {"kind": "expiry"}),
             ("/dev/set_balance", {"address": str(FRIEND), "amount": 1}),
+            ("/dev/set_storage", {"actor": str(FRIEND), "slot": "0x"}),
+            ("/dev/set_code", {"address": str(FRIEND), "code": "0x"}),
+            ("/dev/mock", {"target": str(FRIEND), "handler": "price"}),
+            ("/dev/clear_mocks", {}),
             ("/dev/hold", {"timer_id": "00" * 32}),
             ("/dev/force", {"timer_id": "00" * 32}),
             ("/dev/drop", {"timer_id": "00" * 32}),
@@ -338,6 +342,27 @@ def test_runner_jobs_are_listed_and_replied_to() -> None:
             assert api.error("POST", "/jobs/1/reply", 422, json={"answer": wrong})["code"] == 4022
         assert api.post("/dev/runner", {"jobs_max": 0, "wait": True})["status"] == "included"
         assert api.get("/jobs")["jobs_max"] == 0
+
+
+def test_storage_code_and_mocks_are_set(auto: Api) -> None:
+    """The chain answers in its own words to what it refuses."""
+    asks = b"def ask(payload):\n    return pvm_host.call_actor(payload, 'price', b'', 50_000)\n"
+    address, oracle = str(FRIEND), b"\x78" * 20
+    assert auto.post("/dev/set_code", {"address": address, "code": f"0x{asks.hex()}", "wait": True})["error"] is None
+    slot = {"actor": address, "slot": "0x6b"}
+    assert auto.post("/dev/set_storage", {**slot, "value": "0x76", "wait": True})["receipt"]["status"] == "ok"
+    assert auto.get(f"/actors/{address}/storage")["storage"] == {"0x6b": "0x76"}
+    auto.post("/dev/set_storage", {**slot, "wait": True})
+    assert auto.get(f"/actors/{address}/storage")["storage"] == {}
+    mock = {"target": f"0x{oracle.hex()}", "handler": "price"}
+    auto.post("/dev/mock", {**mock, "returns": "0x35", "times": 1, "wait": True})
+    view = {"actor": address, "handler": "ask", "payload": f"0x{oracle.hex()}"}
+    assert auto.post("/view", view)["return_value"] == "0x35"
+    refused = auto.post("/dev/mock", {**mock, "returns": "0x35", "reverts": "no", "wait": True})
+    assert refused["receipt"]["error"]["what"] == "a mock of price either returns or reverts, not both"
+    assert auto.error("POST", "/dev/mock", 400, json={**mock, "times": 0})["context"]["parameter"] == "times"
+    auto.post("/dev/clear_mocks", {"wait": True})
+    assert "there is no actor" in auto.post("/view", view)["error"]["what"]
 
 
 def test_timers_are_held_forced_and_dropped() -> None:

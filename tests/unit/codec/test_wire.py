@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from trailboss.codec.instructions import (
     CancelTimer,
+    ClearMocks,
     DeployActor,
     ExecuteActor,
     ExtendTimer,
@@ -16,8 +17,11 @@ from trailboss.codec.instructions import (
     ReplyJob,
     RouteInstall,
     SetBalance,
+    SetCode,
     SetGovParam,
+    SetMock,
     SetRunner,
+    SetStorage,
     Transaction,
     Transfer,
     UpdateTimerConfig,
@@ -139,6 +143,11 @@ def test_decoded_fields_are_addresses_and_hashes() -> None:
         (MoveTimer(b"\x07", 258), "00 f1 01 07 0000000000000102"),
         (SetRunner(258), "00 f8 00000102"),
         (ReplyJob(258, b"\x07"), "00 f9 0000000000000102 01 07"),
+        (SetStorage(RECEIVER, b"k", None), "00 f2" + RECEIVER.hex() + "01 6b 00"),
+        (SetCode(RECEIVER, b"x"), "00 f3" + RECEIVER.hex() + "01 78 00"),
+        (SetMock(RECEIVER, "p", None, b"5", times=2), "00 f4" + RECEIVER.hex() + "01 70 00 01 35 00 01 00000002"),
+        (SetMock(RECEIVER, "p", b"", b"", "no"), "00 f4" + RECEIVER.hex() + "01 70 01 00 00 01 02 6e6f 00"),
+        (ClearMocks(), "00 f5"),
         (ExecuteActor(RECEIVER, "tick", b"\x01"), "01 01" + RECEIVER.hex() + "04 7469636b 01 01"),
         (DeployActor(b"x", b"", owner_draw=OwnerDraw.OFF), "01 00 01 78 00 00 00 00 00 00 01"),
     ],
@@ -252,8 +261,8 @@ def test_decode_refuses_before_allocating_when_a_length_or_count_exceeds_the_res
 
 SUPPORTED = (
     "CreateAccount, Transfer, FundActor, UpgradeActor, UpdateBasefeeConfig, CancelTimer, UpdateTimerConfig, "
-    "ExtendTimer, UpdateLaneFeeMultipliers, SetGovParam, SetBalance, MoveTimer, SetRunner, ReplyJob, DeployActor, "
-    "ExecuteActor"
+    "ExtendTimer, UpdateLaneFeeMultipliers, SetGovParam, SetBalance, MoveTimer, SetStorage, SetCode, SetMock, "
+    "ClearMocks, SetRunner, ReplyJob, DeployActor, ExecuteActor"
 )
 
 

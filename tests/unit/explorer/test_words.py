@@ -6,13 +6,15 @@ from hypothesis import strategies as st
 
 from tests.unit.explorer.standin import StandIn, look, words
 from trailboss.explorer import cells, links
-from trailboss.explorer.address_labels import label_of
+from trailboss.explorer.address_labels import Names, fixed_names, label_of
 from trailboss.explorer.failures import source_lines, traceback_lines
 from trailboss.explorer.links import Query, parse_id
 from trailboss.explorer.pages.calendar import scale_of
 from trailboss.explorer.text import blocks_words, octet_words, share_words, shortened, visible
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import U64_MAX
+from trailboss.testing import LocalChain
+from trailboss.views.labels import LabelBook
 
 
 @given(st.text())
@@ -122,3 +124,16 @@ def test_words_for_places_in_time() -> None:
     assert (blocks_words(2), blocks_words(-1)) == ("in 2 blocks", "1 block ago")
     assert (share_words(1, 0), share_words(999, 1_000)) == ("·", "99 %")
     assert shortened("0x1234") == "0x1234"
+
+
+def test_owners_label_goes_before_other_names() -> None:
+    """In links, in the search, and of accounts that have a fixed name."""
+    with LocalChain() as local:
+        actor = local.deploy("class Clock:\n    def tick(self): ...\n", sender=local.accounts[0])
+        account = local.accounts[3].address
+        chosen = LabelBook({bytes(actor.address): "alarm", bytes(account): "Carol", b"\x07" * 32: "beat"})
+        names = Names(local.chain, fixed_names(local.chain), {}, chosen)
+        assert [names.get(actor.address), names.short(actor.address), names.get(account)] == ["alarm", "alarm", "Carol"]
+        assert [names.named("ALARM"), names.named("carol"), names.named("beat")] == [[actor.address], [account], []]
+        assert account in names.accounts()
+        assert Names(local.chain, {}, {}).get(actor.address) == f"Clock…{actor.address.hex()[-4:]}"

@@ -83,3 +83,74 @@ def test_plugin_imports_nothing_when_pytest_starts(pytester: pytest.Pytester) ->
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_failing_test_shows_its_own_line_and_what_happened(pytester: pytest.Pytester) -> None:
+    """Not the lines of the package: of expectations, of those that make no sense, and of calls that raise."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        SHOP = "def pay(payload):\\n    raise ValueError('no money')\\n"
+
+
+        @pytest.fixture
+        def shop(chain):
+            return chain.label(chain.deploy(SHOP, sender=chain.accounts[0]), "shop")
+
+
+        def test_plain(chain, shop):
+            assert shop.call("pay", sender=chain.accounts[0]).ok
+
+
+        def test_expected(chain, shop):
+            with chain.expect_revert("E1202"):
+                shop.call("pay", sender=chain.accounts[0])
+
+
+        def test_meaningless(chain, shop):
+            with chain.expect_fires(-1):
+                chain.mine()
+
+
+        def test_checked(chain, shop):
+            shop.call("pay", sender=chain.accounts[0], check=True)
+
+
+        def test_gathered(chain, shop):
+            with chain.one_block():
+                shop.call("pay", sender=chain.accounts[0], check=True)
+
+
+        def test_unknown(chain, shop):
+            chain.explain(bytes(32))
+
+
+        def test_equal(chain, shop):
+            one, other = (shop.call("pay", sender=each) for each in chain.accounts[:2])
+            assert one == other
+        """
+    )
+    result = pytester.runpytest_inprocess("-vv")
+    result.assert_outcomes(failed=7)
+    result.stdout.fnmatch_lines(
+        [
+            ">       assert shop.call(*",
+            "E        +  where False = <Receipt reverted with E1210 pvm_error: ValueError: no money, line 2, in pay, *",
+            ">       with chain.expect_revert(*",
+            "E       AssertionError: expected: exactly one receipt fails with E1202",
+            ">       with chain.expect_fires(-1):",
+            "E       ValueError: expect_fires(count=-1): at least 0",
+            ">       shop.call(*check=True)",
+            "E       trailboss.testing.parties.RevertedError: reverted: E1210 pvm_error: ValueError: no money *",
+            ">       with chain.one_block():",
+            "E       trailboss.testing.parties.RevertedError: reverted: E1210 pvm_error: ValueError: no money *",
+            ">       chain.explain(bytes(32))",
+            "E       trailboss.primitives.errors.Rejection: E1203 not_found: no block of this chain scheduled *",
+            ">       assert one == other",
+            "E *  payer: account 0 (0x*) != account 1 (0x*)",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*src/trailboss*")
+    result.stdout.no_fnmatch_line("*contextlib*")
+    pytester.runpytest_inprocess("--full-trace", "-k", "unknown").stdout.fnmatch_lines(["*trailboss/views/explain*"])

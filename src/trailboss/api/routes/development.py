@@ -6,7 +6,7 @@ from msgspec import Meta, Struct, ValidationError
 
 from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.operations import Call, Routes
-from trailboss.api.requests import U64, Positive, choice, integer
+from trailboss.api.requests import U64, Positive, choice, integer, octets, text, unhex
 from trailboss.api.routes.chain import HeightAnswer
 from trailboss.api.routes.submission import TIMEOUT_DEFAULT, SubmissionOutcome, outcome_answer
 from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
@@ -14,6 +14,7 @@ from trailboss.chain.crowd import BLOCKS, LOAD, Storm
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
 from trailboss.chain.jobs import JOBS_MAX, read_answer
 from trailboss.codec.layout import INSTRUCTION
+from trailboss.model.transactions import ClearMocks, SetBalance, SetCode, SetMock, SetStorage
 from trailboss.node.block_builder import ADVANCE_MAX
 from trailboss.node.dev_controls import FAUCET_AMOUNT
 from trailboss.node.options import BLOCK_TIME_MAX_MS, BLOCK_TIME_MS, Pace, Rhythm
@@ -32,6 +33,8 @@ PERCENT: Final = 100
 LOAD_PERCENT: Final = round(LOAD * PERCENT)
 LOAD_PERCENT_MAX: Final = 10_000
 ANSWER_RULE: Final = {"rule": 'an object: {"value": …}, or {"failure": reason} if the chain gives up on the job'}
+OCTETS_MAX: Final = 1_000_000  # bytes of a source, a slot, a payload or an answer
+WORDS_MAX: Final = 1_000  # characters of a handler or a message
 INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
 
@@ -159,7 +162,59 @@ async def dev_set_balance(
     wait: bool = False,
 ) -> SubmissionOutcome:
     """Set a balance; a missing account is created, and the supply changes with it."""
-    return await _sent(call, await _development(call).set_balance(address, amount), wait=wait)
+    return await _sent(call, await _development(call).interfere(SetBalance(address, amount)), wait=wait)
+
+
+@routes.post("/dev/set_storage", refuses=REFUSES)
+async def dev_set_storage(
+    call: Call,
+    *,
+    actor: Address,  # whose slot
+    slot: Annotated[str, octets(OCTETS_MAX)],  # the slot's name, as `0x…`
+    value: Annotated[str, octets(OCTETS_MAX)] | None = None,  # its new value, as `0x…`; deletes the slot if left out
+    wait: bool = False,
+) -> SubmissionOutcome:
+    """Set or delete a slot of an actor."""
+    instruction = SetStorage(actor, unhex(slot), None if value is None else unhex(value))
+    return await _sent(call, await _development(call).interfere(instruction), wait=wait)
+
+
+@routes.post("/dev/set_code", refuses=REFUSES)
+async def dev_set_code(
+    call: Call,
+    *,
+    address: Address,  # an actor, or an address that becomes one
+    code: Annotated[str, octets(OCTETS_MAX)],  # source of the actor in UTF-8, as `0x…`
+    manifest: Annotated[str, octets(OCTETS_MAX)] | None = None,  # encoded entitlements, as `0x…`
+    wait: bool = False,
+) -> SubmissionOutcome:
+    """Put code at an address; its money and storage stay, and no creation call runs."""
+    instruction = SetCode(address, unhex(code), None if manifest is None else unhex(manifest))
+    return await _sent(call, await _development(call).interfere(instruction), wait=wait)
+
+
+@routes.post("/dev/mock", refuses=REFUSES)
+async def dev_mock(
+    call: Call,
+    *,
+    target: Address,  # whose handler is called; there need be no actor
+    handler: Annotated[str, text(WORDS_MAX)],  # its handler
+    payload: Annotated[str, octets(OCTETS_MAX)] | None = None,  # which calls, as `0x…`; all if left out
+    returns: Annotated[str, octets(OCTETS_MAX)] = "0x",  # what they return
+    reverts: Annotated[str, text(WORDS_MAX)] | None = None,  # message that they fail with, instead
+    times: Annotated[int, integer(U32_MAX, 1)] | None = None,  # how many calls it answers; all if left out
+    wait: bool = False,
+) -> SubmissionOutcome:
+    """Answer calls of a handler by other actors without running it."""
+    calls = None if payload is None else unhex(payload)
+    instruction = SetMock(target, handler, calls, unhex(returns), reverts, times)
+    return await _sent(call, await _development(call).interfere(instruction), wait=wait)
+
+
+@routes.post("/dev/clear_mocks", refuses=REFUSES)
+async def dev_clear_mocks(call: Call, *, wait: bool = False) -> SubmissionOutcome:
+    """Remove all mocks."""
+    return await _sent(call, await _development(call).interfere(ClearMocks()), wait=wait)
 
 
 @routes.post("/dev/impersonate", refuses=REFUSES)

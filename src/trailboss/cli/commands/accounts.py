@@ -27,7 +27,7 @@ from trailboss.cli.output import Cell, columns, console, print_json, print_pairs
 from trailboss.cli.targets import OpenChain, find_actor, resolve_actor, resolve_address
 from trailboss.cli.values import parse_amount, parse_payload, read_file
 from trailboss.model.events import TIMER_SCHEDULED
-from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
+from trailboss.model.transactions import ExecuteActor, FundActor, SetBalance, Transfer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
 from trailboss.views import Receipt
@@ -105,7 +105,7 @@ def set_balance(run: Invocation, who: Who, amount: Amount) -> None:
     Example: trailboss set-balance 3 100cby
     """
     units, address = parse_amount(amount), resolve_actor(run.chain, who)
-    receipt = run.chain.set_balance(address, units)
+    receipt = run.chain.interfere(SetBalance(address, units))
     holds = f"{format_cby(run.chain.balance(address))} CBY" if receipt.ok else None
     run.show_receipts({"instruction": receipt}, {"account": address, "holds": holds})
 

@@ -26,6 +26,7 @@ from trailboss.views import Event, Receipt
 from trailboss.views.explain.decision_view import decision_facts, decision_view
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.json_values import to_json_value
+from trailboss.views.labels import labelled
 from trailboss.views.mechanism.globalbox import mailbox_table, queue_table
 from trailboss.views.mechanism.globalbox_records import FireView, MailboxView, globalbox_of, mailbox_of
 from trailboss.views.mechanism.registry import MECHANISM_VIEWS, views_for, views_of
@@ -114,7 +115,7 @@ def explain(run: Invocation, timer_id: options.TimerId) -> None:
         output.print_json(document)
         return
     printer = output.console()
-    printer.print(life.heading(), markup=False, soft_wrap=True)
+    printer.print(labelled(life.heading()), markup=False, soft_wrap=True)
     output.print_pairs(printer, life.lines(), indent="  ")
 
 

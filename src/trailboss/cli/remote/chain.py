@@ -10,7 +10,8 @@ from msgspec.structs import asdict
 
 from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
-from trailboss.chain.drafts import Terms
+from trailboss.chain.development import DEPLOYER, development_account
+from trailboss.chain.drafts import Terms, draft_transaction
 from trailboss.chain.history import BlockSequence
 from trailboss.chain.jobs import JobFailure
 from trailboss.cli.errors import NotFound, Refused
@@ -156,9 +157,11 @@ class RemoteChain(ChainReader):
         answer = self._client.post("/faucet", {"address": str(address)})
         return answer["amount"], self._await(answer["tx_hash"])
 
-    def set_balance(self, address: Address, amount: int) -> Receipt:
-        """Set a balance, base units."""
-        return self._develop("/dev/set_balance", address=str(address), amount=amount)
+    def interfere(self, instruction: Instruction) -> Receipt:
+        """Send an instruction of development chains, signed by the deployer."""
+        deployer = development_account(DEPLOYER)
+        waiting = self.waiting(deployer.address)
+        return self.submit([draft_transaction(self, instruction, deployer.private_key, waiting=waiting)])[0]
 
     def set_runner(self, jobs_max: int) -> Receipt:
         """Have so many runner jobs wait for replies at most, 0 for no runner."""

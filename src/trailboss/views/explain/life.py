@@ -31,6 +31,7 @@ from trailboss.views.explain.waits import (
     quiet_wait,
     waiting_words,
 )
+from trailboss.views.labels import labelled, labels_in_use
 from trailboss.views.mechanism.base import Occurrence, Outlook, OutlookKind, StepKind, Trial, next_block_for
 from trailboss.views.mechanism.registry import views_at, views_for
 from trailboss.views.records import Event, block_events, event_view, events_of
@@ -135,7 +136,10 @@ class TimerLife(Struct, frozen=True):
 
     def __str__(self) -> str:
         lines = (f"  {label}: {words}" for label, words in self.lines())
-        return "\n".join((self.heading(), *lines))
+        return labelled("\n".join((self.heading(), *lines)))
+
+    def __repr__(self) -> str:
+        return f"<TimerLife {labels_in_use().short(self.timer_id)}: {self.state}, {counted(len(self.steps), 'step')}>"
 
     def heading(self) -> str:
         """Return which timer it is, and how it ended."""

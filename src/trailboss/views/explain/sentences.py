@@ -18,11 +18,12 @@ from trailboss.model.terms import Trigger
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.views.labels import labels_in_use
 from trailboss.views.mechanism.base import Occurrence, Sentence, Shown, StepKind
 from trailboss.views.mechanism.globalbox_records import bid_words
 from trailboss.views.mechanism.registry import MECHANISM_SENTENCES
 from trailboss.views.records import Event
-from trailboss.views.text import clipped, counted, decimal_text, failure_words, value_words, words
+from trailboss.views.text import WIDE, clipped, counted, decimal_text, failure_words, value_words, words
 
 FALLBACKS: Final = {
     "no_agent": "has no gas bidding agent any more",
@@ -66,7 +67,7 @@ def step_kind(it: Occurrence) -> StepKind:
 
 def event_words(event: Event, width: int) -> str:
     """Return a whole event in words, for a terminal of ``width`` columns."""
-    timer = f" {value_words(event.timer_id, width)}" if event.timer_id else ""
+    timer = f" {_id_or_value(event.timer_id, width)}" if event.timer_id else ""
     return f"{event.name}{timer}: {data_words(event, width)}".removesuffix(": ")
 
 
@@ -76,8 +77,15 @@ def data_words(event: Event, width: int) -> str:
         return clipped(value_words(event.data, width))
     found = SENTENCES.get(event.name)
     if found is not None:
-        return found.short(event, partial(value_words, width=width))
-    return _fields(event, partial(value_words, width=width))
+        return found.short(event, partial(_id_or_value, width=width))
+    return _fields(event, partial(_id_or_value, width=width))
+
+
+def _id_or_value(value: Any, width: int) -> str:
+    """Return a value in words; what would be a shortened address or id has its label before it."""
+    if isinstance(value, bytes) and width < WIDE and labels_in_use().get(value):
+        return labels_in_use().short(value)
+    return value_words(value, width)
 
 
 def _fields(event: Event, shown: Shown) -> str:
@@ -242,6 +250,19 @@ def _balance(event: Event, shown: Shown) -> str:
     return f"{shown(facts['account'])} holds {after} CBY, {before} before"
 
 
+def _call_words(facts: Mapping[str, Any], shown: Shown) -> str:
+    return f"call of {facts['handler']} of {shown(facts['target'])}"
+
+
+def mock_words(facts: Mapping[str, Any], shown: Shown) -> str:
+    """Return in words which calls a mock answers, how and how often."""
+    calls = "" if facts["payload"] is None else f" with {words(facts['payload'])}"
+    fails = facts["reverts"] is not None
+    answer = f"fails: {facts['reverts']}" if fails else f"returns {words(facts['returns'])}"
+    often = "" if facts["times"] is None else f", {counted(facts['times'], 'time')}"
+    return f"{_call_words(facts, shown)}{calls} {answer}{often}"
+
+
 SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
     {
         names.TIMER_SCHEDULED: Sentence(_scheduled_short, _scheduled),
@@ -295,6 +316,25 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         names.AGENT_FALLBACK: Sentence(_fallback_short, _fallback),
         names.PARAMETER_SET: Sentence(_parameter),
         names.BALANCE_SET: Sentence(_balance),
+        names.STORAGE_SET: Sentence(
+            lambda event, shown: (
+                f"{shown(event.data['actor'])} has no slot {words(event.data['slot'])} any more"
+                if event.data["value"] is None
+                else f"slot {words(event.data['slot'])} of {shown(event.data['actor'])} is {words(event.data['value'])}"
+            )
+        ),
+        names.CODE_SET: Sentence(
+            lambda event, shown: f"{shown(event.data['account'])} runs the code {shown(event.data['code_hash'])}"
+        ),
+        names.MOCK_SET: Sentence(lambda event, shown: mock_words(event.data, shown)),
+        names.MOCKS_CLEARED: Sentence(lambda event, _: f"{counted(event.data['count'], 'mock')} removed"),
+        names.CALL_MOCKED: Sentence(
+            lambda event, shown: f"{'' if event.data['ok'] else 'failed '}{_call_words(event.data, shown)} is mocked",
+            lambda it: (
+                f"its call of {it.facts['handler']} of {Address(it.facts['target'])} "
+                f"{'is answered' if it.facts['ok'] else 'fails'} by a mock, as only a development chain does"
+            ),
+        ),
     }
     | dict(MECHANISM_SENTENCES)
 )

@@ -13,7 +13,7 @@ from trailboss.chain.drafts import draft_deployment, draft_transaction
 from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.mempool import Mempool
 from trailboss.model.blocks import Origin
-from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
+from trailboss.model.transactions import ExecuteActor, FundActor, SetBalance, Transfer
 from trailboss.node.block_builder import ADVANCE_MAX, Clocks
 from trailboss.node.dev_controls import FAUCET, FAUCET_AMOUNT, FAUCET_FILLED, SNAPSHOTS_MAX
 from trailboss.node.options import NodeOptions
@@ -109,7 +109,7 @@ async def test_transactions_come_back_when_their_blocks_are_dropped(node: Node) 
 async def test_requests_that_come_together_take_a_nonce_each(node: Node) -> None:
     """All of them are in one block."""
     addresses = [Address(bytes([index]) * 20) for index in range(1, 21)]
-    calls = (node.development.set_balance(address, index) for index, address in enumerate(addresses))
+    calls = (node.development.interfere(SetBalance(address, index)) for index, address in enumerate(addresses))
     names = await asyncio.gather(*calls)
     await node.development.mine()
     assert len({*names}) == len(addresses)
@@ -147,7 +147,7 @@ async def test_faucet_gives_and_fills_itself(node: Node) -> None:
     assert node.view.balance(faucet) == FAUCET_FILLED
     receipt = await receipt_of(node, await node.development.faucet(NOBODY))
     assert receipt.payer == faucet
-    await receipt_of(node, await node.development.set_balance(faucet, 7))
+    await receipt_of(node, await node.development.interfere(SetBalance(faucet, 7)))
     receipt = await receipt_of(node, await node.development.faucet(NOBODY))
     assert receipt.payer == deployer
     assert node.view.balance(faucet) == FAUCET_FILLED

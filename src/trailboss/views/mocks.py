@@ -1,0 +1,14 @@
+"""The mocks of a development chain."""
+
+from trailboss.chain.reader import ChainReader
+from trailboss.execution.development import mocks_in
+from trailboss.model.transactions import SetMock
+from trailboss.primitives.octets import Address
+
+
+def mocks_of(chain: ChainReader) -> list[SetMock]:
+    """Return the mocks in force, in the order in which they answer, as instructions that set what is left of each."""
+    return [
+        SetMock(Address(each.target), each.handler, each.payload, each.returns, each.reverts, each.times)
+        for each in mocks_in(chain.store.read)
+    ]

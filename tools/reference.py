@@ -45,7 +45,8 @@ from trailboss.sandbox import image as image_package
 from trailboss.sandbox.engines import EngineName
 from trailboss.sandbox.image.builder import build_image
 from trailboss.sandbox.stage import on_stage
-from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
+from trailboss.vm.call_parameters import parameters
+from trailboss.vm.guest_api import UNSUPPORTED, host_code
 from trailboss.vm.rules import ACTOR_MODULES
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -168,18 +169,6 @@ def _calls_by_mechanism() -> str:
     forms = sorted({form for calls in had.values() for form in calls})
     rows = ([f"`{form}`", *("yes" if form in calls else "" for calls in had.values())] for form in forms)
     return table(("call", *had), rows)
-
-
-def parameters(name: str) -> list[str]:
-    """Return the parameters of a host call, as the call itself names them when it is given too many arguments."""
-    try:
-        # It complains before it looks at the site, and a height in the second place is Globalbox's.
-        HOST_CALLS[name](None, [None, 1] * 50, {})  # type: ignore[arg-type]
-    except ArgumentFault as fault:
-        listed = re.match(r"\w+\((.*?)\) takes", str(fault))
-        if listed is not None:
-            return [each for each in listed[1].split(", ") if each]
-    raise ValueError(f"pvm_host.{name} does not say which arguments it takes")
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {

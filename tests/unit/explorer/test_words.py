@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.unit.explorer.standin import StandIn, look, words
 from trailboss.explorer import cells, links
-from trailboss.explorer.address_labels import label_of
+from trailboss.views.accounts import label_of
 from trailboss.explorer.failures import source_lines, traceback_lines
 from trailboss.explorer.links import Query, parse_id
 from trailboss.explorer.pages.calendar import scale_of

@@ -5,11 +5,12 @@ from typing import Final
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.cheats import Cheats
 from trailboss.testing.timer_calls import TimerCalls
+from trailboss.testing.traces import Traces
 
 CBY: Final = BASE_UNITS_PER_CBY  # one CBY in base units
 
 
-class LocalChain(TimerCalls, Cheats):
+class LocalChain(TimerCalls, Cheats, Traces):
     """A local chain with real fees and real state roots.
 
     Attributes:

@@ -1,10 +1,10 @@
-"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the option ``--trailboss-vm``.
+"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the options ``--trailboss-…``.
 
 Nothing of the package is imported before a test asks for it, or coverage would not see the imports.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that chooses the engine of every local chain."""
+    """Add the options: the engine of every local chain, and whether failing tests show a trace."""
+    group = parser.getgroup("trailboss")
     what = "engine of every LocalChain that names none: native (in this process), or sandbox (in WebAssembly)"
-    parser.getgroup("trailboss").addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    group.addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    what = "do not show the last reverted execution of the fixture `chain` when a test fails"
+    group.addoption("--trailboss-no-trace", action="store_true", help=what)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,3 +55,21 @@ def chain(request: pytest.FixtureRequest) -> "Iterator[LocalChain]":
         options["data_dir"] = request.getfixturevalue("tmp_path") / options["data_dir"]
     with LocalChain(**options) as local_chain:  # type: ignore[arg-type]  # LocalChain checks them
         yield local_chain
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what reverted last on the fixture ``chain``, if the test has failed."""
+    report = yield
+    chain = getattr(item, "funcargs", {}).get("chain")
+    has_failed = call.when == "call" and report.failed and chain is not None
+    if has_failed and not item.config.getoption("--trailboss-no-trace"):
+        from trailboss.testing import LocalChain
+        from trailboss.testing.traces import last_reverted
+
+        shown = last_reverted(chain) if isinstance(chain, LocalChain) else ""
+        if shown:
+            report.sections.append(("trailboss: last reverted execution", shown))
+    return report

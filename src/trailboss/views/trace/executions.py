@@ -73,11 +73,12 @@ def trace_execution(
     return _trace_at(chain, place, on_block, bounds)
 
 
-def trace_receipt(chain: ChainReader, receipt: Receipt) -> Trace:
+def trace_receipt(chain: ChainReader, receipt: Receipt, bounds: TraceBounds = UNBOUNDED) -> Trace:
     """Return what the execution of a receipt did, by building the blocks up to it again.
 
     Raises:
-        Rejection: ``NOT_FOUND`` for a refusal, which no block holds, and for a receipt of a block that is gone.
+        Rejection: ``NOT_FOUND`` for a refusal, which no block holds, and for a receipt of a block that is gone;
+            ``INVALID_DATA`` beyond the bounds.
     """
     height = receipt.block_height
     if receipt.status == "refused":
@@ -85,9 +86,15 @@ def trace_receipt(chain: ChainReader, receipt: Receipt) -> Trace:
     records = chain.blocks[height].receipts if height <= chain.height else ()
     for index, record in enumerate(records):
         if receipt_view(record, height) == receipt:
-            return _trace_at(chain, Place(height, index), None, UNBOUNDED)
+            return _trace_at(chain, Place(height, index), None, bounds)
     what = f"block {height} of this chain does not hold the receipt: the chain has gone back since"
     raise Rejection(RejectionReason.NOT_FOUND, what, "send the transaction again", height=height)
+
+
+def traceable(chain: ChainReader, receipt: Receipt) -> Receipt:
+    """Return a receipt of a chain, whose `Receipt.trace` is made when it is read."""
+    vars(receipt)["make_trace"] = partial(trace_receipt, chain)
+    return receipt
 
 
 def trace_height(

@@ -179,6 +179,8 @@ def examples(scene: Scene) -> dict[str, Example]:
         "watchtower": "/watchtower",
         "logs": "/logs?name=timer.fired&limit=1",
         "actor_logs": f"/actor/{scene.actor}/logs?limit=1",
+        "trace": f"/trace/{scene.fired}",
+        "trace_tree": f"/trace/{scene.fired}/tree?calls=false",
         "search": f"/search?prefix={scene.actor[:8]}",
         "health": "/health",
     }

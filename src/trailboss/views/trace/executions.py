@@ -1,7 +1,6 @@
 """Finding executions in blocks, and building their blocks again to see what they did."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from trailboss.views.trace.records import (
     HostCallView,
     LineView,
     PrintView,
+    QuestionView,
     Trace,
 )
 from trailboss.vm.call_parameters import named_arguments
@@ -39,7 +39,6 @@ _TIMER_EFFECTS: Final = {
     effects.TimerMoved: "timer_moved",
     effects.TimerUpdated: "timer_updated",
 }
-Is = Callable[[ReceiptRecord], bool]
 
 
 class Place(Struct, frozen=True):
@@ -49,28 +48,14 @@ class Place(Struct, frozen=True):
     index: int  # of its receipt in the block
 
 
-def trace_execution(
-    chain: ChainReader,
-    identity: bytes,
-    on_block: OnBlock | None = None,
-    bounds: TraceBounds = UNBOUNDED,
-    heights: Iterable[int] | None = None,
-) -> Trace:
-    """Return what a transaction or a timer's latest fire did, by building the blocks up to it again.
-
-    Args:
-        chain: The chain; it stays as it is.
-        identity: Hash of the transaction, or id of the timer, 32 bytes.
-        on_block: Called with each block that has been built again.
-        bounds: How much is built and kept.
-        heights: Heights at which it may be, the latest first; None to search the whole chain.
+def trace_execution(chain: ChainReader, identity: bytes) -> Trace:
+    """Return what a transaction, by its hash, or a timer's latest fire, by its id, did; the chain stays as it is.
 
     Raises:
         Rejection: ``NOT_FOUND`` for an id that the chain does not know, a timer that has not fired, and a chain that
-            lacks its first blocks; ``INVALID_DATA`` beyond the bounds.
+            lacks its first blocks.
     """
-    place = find_execution(chain, identity, heights)
-    return _trace_at(chain, place, on_block, bounds)
+    return _trace_at(chain, find_execution(chain, identity), UNBOUNDED)
 
 
 def trace_receipt(chain: ChainReader, receipt: Receipt, bounds: TraceBounds = UNBOUNDED) -> Trace:
@@ -86,7 +71,7 @@ def trace_receipt(chain: ChainReader, receipt: Receipt, bounds: TraceBounds = UN
     records = chain.blocks[height].receipts if height <= chain.height else ()
     for index, record in enumerate(records):
         if receipt_view(record, height) == receipt:
-            return _trace_at(chain, Place(height, index), None, bounds)
+            return _trace_at(chain, Place(height, index), bounds)
     what = f"block {height} of this chain does not hold the receipt: the chain has gone back since"
     raise Rejection(RejectionReason.NOT_FOUND, what, "send the transaction again", height=height)
 
@@ -102,6 +87,11 @@ def trace_height(
 ) -> BlockTraces:
     """Return what all executions of a block did, by building the blocks up to it again; raises as `trace_block`."""
     return _BlockViews(chain, trace_block(chain, height, on_block, bounds)).whole()
+
+
+def one_of(traces: BlockTraces, place: Place) -> BlockTraces:
+    """Return the trace of one execution out of those of its whole block."""
+    return BlockTraces(block_height=place.height, traces=(traces.traces[place.index],), questions=(), is_whole=False)
 
 
 def find_execution(chain: ChainReader, identity: bytes, heights: Iterable[int] | None = None) -> Place:
@@ -154,8 +144,8 @@ def _unknown(chain: ChainReader, identity: bytes, *, was_scheduled: bool) -> Rej
     return Rejection(RejectionReason.NOT_FOUND, what, fix)
 
 
-def _trace_at(chain: ChainReader, place: Place, on_block: OnBlock | None, bounds: TraceBounds) -> Trace:
-    return _BlockViews(chain, trace_block(chain, place.height, on_block, bounds)).trace(place.index)
+def _trace_at(chain: ChainReader, place: Place, bounds: TraceBounds) -> Trace:
+    return _BlockViews(chain, trace_block(chain, place.height, None, bounds)).trace(place.index)
 
 
 class _BlockViews:
@@ -172,11 +162,12 @@ class _BlockViews:
         """Return all of them."""
         traces = tuple(map(self.trace, range(len(self._traced.executions))))
         fired = {trace.receipt.timer_id for trace in traces}
-        questions: dict[Hash32, tuple[FrameView, ...]] = defaultdict(tuple)
-        for timer_id, frame in self._traced.agents:
-            if timer_id not in fired:
-                questions[Hash32(timer_id)] += (self._frame(frame),)
-        return BlockTraces(block_height=self._height, traces=traces, questions=dict(questions))
+        questions = tuple(
+            QuestionView(Hash32(timer_id), self._frame(frame))
+            for timer_id, frame in self._traced.agents
+            if timer_id not in fired
+        )
+        return BlockTraces(block_height=self._height, traces=traces, questions=questions, is_whole=True)
 
     def trace(self, index: int) -> Trace:
         """Return one execution."""

@@ -1,7 +1,6 @@
 """The records of a trace. Money is in base units; values are whole, and only texts shorten them."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -112,16 +111,26 @@ class Trace(Struct, frozen=True, kw_only=True):
         return html_text(self.tree())
 
 
+class QuestionView(Struct, frozen=True):
+    """A question to a gas bidding agent that led to no fire in its block."""
+
+    timer_id: Hash32  # the timer that it was about
+    frame: FrameView  # the agent's frame
+
+
 class BlockTraces(Struct, frozen=True, kw_only=True):
-    """What the executions of a block did."""
+    """What executions of a block did."""
 
     block_height: int  # height of the block
-    traces: tuple[Trace, ...]  # those asked for, in the order in which they ran
-    questions: Mapping[Hash32, tuple[FrameView, ...]]  # frames of gas bidding agents, by timer, that led to no fire
+    traces: tuple[Trace, ...]  # of those asked for, in the order in which they ran
+    questions: tuple[QuestionView, ...]  # to gas bidding agents, if the whole block is asked for
+    is_whole: bool  # whether the whole block is asked for, and not one execution of it
 
     def tree(self, *, calls: bool = True, lines: bool = False) -> TreeNode:
         """Return it as a tree to draw; see `Trace.tree`."""
-        return block_tree(self, calls=calls, lines=lines)
+        if self.is_whole:
+            return block_tree(self, calls=calls, lines=lines)
+        return self.traces[0].tree(calls=calls, lines=lines)
 
     def __str__(self) -> str:
         return plain_text(self.tree())

@@ -13,6 +13,7 @@ from msgspec import Struct
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
+from trailboss.views.records import content_of
 from trailboss.views.text import SHORT_DIGITS, TEXT_MAX, counted, failure_words, value_words, visible
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ def block_tree(traces: "BlockTraces", *, calls: bool, lines: bool) -> TreeNode:
     """Return the traces of a block as a tree."""
     drawing = _Drawing(calls=calls, lines=lines)
     children = list(map(drawing.trace, traces.traces))
-    for timer_id, frames in traces.questions.items():
-        asked = tuple(map(drawing.frame, frames))
-        children.append(TreeNode(((f"question about timer {_short(timer_id)}", NAME),), asked))
+    for each in traces.questions:
+        asked = drawing.frame(each.frame)
+        lead = (f"question about timer {_short(each.timer_id)}: ", NAME)
+        children.append(TreeNode((lead, *asked.pieces), asked.children))
     what = counted(len(traces.traces), "execution") if children else "nothing ran"
     return TreeNode(((f"block {traces.block_height}", NAME), (f": {what}", PLAIN)), tuple(children))
 
@@ -102,7 +104,7 @@ class _Drawing:
         if frame.error is not None:
             pieces.append((f" ✗ {_failure(frame.error, is_outer=_innermost(frame) is not frame.error)}", BAD))
         children = list(self._steps(frame))
-        if self._lines and frame.lines:
+        if self._lines and any(each.line is not None for each in frame.lines):
             children.append(_cycles_by_line(frame))
         return TreeNode(tuple(pieces), tuple(children))
 
@@ -218,8 +220,10 @@ def _short(identity: bytes | None) -> str:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, bytes) and not value:
-        return "nothing"
+    if isinstance(value, bytes):
+        if not value:
+            return "nothing"
+        value = content_of(value)
     if type(value) is int:
         return f"{value:,}"
     return _said(value_words(value, NARROW))

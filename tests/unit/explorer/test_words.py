@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from tests.unit.explorer.standin import StandIn, look, words
 from trailboss.explorer import cells, links
-from trailboss.views.accounts import label_of
 from trailboss.explorer.failures import source_lines, traceback_lines
 from trailboss.explorer.links import Query, parse_id
 from trailboss.explorer.pages.calendar import scale_of
 from trailboss.explorer.text import blocks_words, octet_words, share_words, shortened, visible
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import U64_MAX
+from trailboss.views.accounts import label_of
 
 
 @given(st.text())

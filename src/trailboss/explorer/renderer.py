@@ -208,7 +208,7 @@ def _call_tree(section: parts.CallTree) -> str:
 
 
 def _tree_node(node: TreeNode, *, is_open: bool = False) -> str:
-    words = "".join(f'<span class="cell {escape(kind)}">{escape(text)}</span>' for text, kind in node.pieces)
+    words = "".join(f'<span class="cell {escape(each.style)}">{escape(each.text)}</span>' for each in node.pieces)
     if not node.children:
         return f'<div class="leaf">{words}</div>'
     below = "".join(map(_tree_node, node.children))

@@ -4,7 +4,7 @@ Actors choose most of what stands in them: it is cut, and what a terminal or a b
 escape. HTML is escaped here and nowhere else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,14 +30,19 @@ _RICH: Final = {NAME: "bold", GOOD: "green", BAD: "red", DIM: "dim", PLAIN: ""}
 _CSS: Final = {NAME: "font-weight:600", GOOD: "color:#1a7f37", BAD: "color:#c62828", DIM: "opacity:.65"}
 _FONT: Final = "font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace"
 
-Pieces = tuple[tuple[str, str], ...]  # texts and their styles, in one line
+
+class TreePiece(Struct, frozen=True):
+    """Words in one style."""
+
+    text: str  # the words
+    style: str  # ``name``, ``good``, ``bad``, ``dim``, or empty
 
 
 class TreeNode(Struct, frozen=True):
     """A line of a tree, and what lies below it."""
 
-    pieces: Pieces
-    children: tuple["TreeNode", ...] = ()
+    pieces: tuple[TreePiece, ...]  # the line
+    children: tuple["TreeNode", ...]  # in order
 
 
 def trace_tree(trace: "Trace", *, calls: bool, lines: bool) -> TreeNode:
@@ -52,9 +57,9 @@ def block_tree(traces: "BlockTraces", *, calls: bool, lines: bool) -> TreeNode:
     for each in traces.questions:
         asked = drawing.frame(each.frame)
         lead = (f"question about timer {_short(each.timer_id)}: ", NAME)
-        children.append(TreeNode((lead, *asked.pieces), asked.children))
+        children.append(_tree([lead, *_pairs(asked)], asked.children))
     what = counted(len(traces.traces), "execution") if children else "nothing ran"
-    return TreeNode(((f"block {traces.block_height}", NAME), (f": {what}", PLAIN)), tuple(children))
+    return _tree([(f"block {traces.block_height}", NAME), (f": {what}", PLAIN)], children)
 
 
 class _Drawing:
@@ -81,11 +86,11 @@ class _Drawing:
             children.append(_node(f"{trace.intrinsic_cycles:,} cycles before any handler: {why}", DIM))
         for question in trace.questions:
             asked = self.frame(question)
-            children.append(TreeNode((("asked its agent: ", DIM), *asked.pieces), asked.children))
+            children.append(_tree([("asked its agent: ", DIM), *_pairs(asked)], asked.children))
         if trace.frame is not None:
             children.append(self.frame(trace.frame))
         children.append(_settlement(trace))
-        return TreeNode(((what, NAME), (f"{kind} in block {receipt.block_height}: ", PLAIN), status), tuple(children))
+        return _tree(((what, NAME), (f"{kind} in block {receipt.block_height}: ", PLAIN), status), tuple(children))
 
     def frame(self, frame: "FrameView") -> TreeNode:
         label = f" ({frame.label})" if frame.label else ""
@@ -106,7 +111,7 @@ class _Drawing:
         children = list(self._steps(frame))
         if self._lines and any(each.line is not None for each in frame.lines):
             children.append(_cycles_by_line(frame))
-        return TreeNode(tuple(pieces), tuple(children))
+        return _tree(pieces, children)
 
     def _steps(self, frame: "FrameView") -> Iterator[TreeNode]:
         shown = 0
@@ -139,7 +144,7 @@ class _Drawing:
             pieces.append((f" ✗ {_said(call.refusal, FAILURE_MAX)}", BAD))
         elif call.answer is not None and not call.effects:
             pieces.append((f" → {_value(call.answer)}", GOOD))
-        return TreeNode(tuple(pieces), tuple(children))
+        return _tree(pieces, children)
 
 
 def _innermost(frame: "FrameView") -> ErrorObject | None:
@@ -179,8 +184,8 @@ def _cycles_by_line(frame: "FrameView") -> TreeNode:
     for each in frame.lines:
         place = "engine and SDK" if each.line is None else f"line {each.line}"
         cycles = f"{each.cycles:,}".rjust(width)
-        children.append(TreeNode(((f"{cycles}  ", PLAIN), (place, DIM), (f"  {_said(each.text)}".rstrip(), PLAIN))))
-    return TreeNode((("cycles by line", DIM),), tuple(children))
+        children.append(_tree(((f"{cycles}  ", PLAIN), (place, DIM), (f"  {_said(each.text)}".rstrip(), PLAIN))))
+    return _tree((("cycles by line", DIM),), tuple(children))
 
 
 def _settlement(trace: "Trace") -> TreeNode:
@@ -205,11 +210,19 @@ def _failure(error: ErrorObject, *, is_outer: bool = False) -> str:
 
 
 def _print(text: str) -> TreeNode:
-    return TreeNode((("print: ", DIM), (_said(text, FAILURE_MAX), PLAIN)))
+    return _tree((("print: ", DIM), (_said(text, FAILURE_MAX), PLAIN)))
 
 
 def _node(text: str, style: str) -> TreeNode:
-    return TreeNode(((text, style),))
+    return _tree([(text, style)])
+
+
+def _tree(pairs: Iterable[tuple[str, str]], children: Iterable[TreeNode] = ()) -> TreeNode:
+    return TreeNode(tuple(TreePiece(text, style) for text, style in pairs if text), tuple(children))
+
+
+def _pairs(node: TreeNode) -> Iterator[tuple[str, str]]:
+    return ((each.text, each.style) for each in node.pieces)
 
 
 def _short(identity: bytes | None) -> str:
@@ -244,7 +257,7 @@ def plain_text(node: TreeNode) -> str:
 
 
 def _text_lines(node: TreeNode, first: str, rest: str) -> Iterator[str]:
-    yield f"{first}{''.join(text for text, _ in node.pieces)}"
+    yield f"{first}{''.join(each.text for each in node.pieces)}"
     for child in node.children[:-1]:
         yield from _text_lines(child, f"{rest}├─ ", f"{rest}│  ")
     for child in node.children[-1:]:
@@ -256,7 +269,7 @@ def rich_tree(node: TreeNode) -> "Tree":
     from rich.text import Text  # noqa: PLC0415  # only what prints pays for it
     from rich.tree import Tree  # noqa: PLC0415
 
-    tree = Tree(Text.assemble(*((text, _RICH[style]) for text, style in node.pieces)), guide_style="dim")
+    tree = Tree(Text.assemble(*((each.text, _RICH[each.style]) for each in node.pieces)), guide_style="dim")
     tree.children.extend(map(rich_tree, node.children))
     return tree
 
@@ -277,6 +290,6 @@ def _html(node: TreeNode, *, is_open: bool) -> str:
     )
 
 
-def _html_piece(piece: tuple[str, str]) -> str:
-    text, style = piece
-    return f'<span style="{_CSS[style]}">{escape(text)}</span>' if style else escape(text)
+def _html_piece(piece: TreePiece) -> str:
+    words = escape(piece.text)
+    return f'<span style="{_CSS[piece.style]}">{words}</span>' if piece.style else words

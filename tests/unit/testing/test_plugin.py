@@ -83,3 +83,41 @@ def test_plugin_imports_nothing_when_pytest_starts(pytester: pytest.Pytester) ->
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+FAILING = """
+    SOURCE = "def fail(payload):\\n    pvm_host.set_state(b'k', b'v')\\n    raise ValueError('no')\\n"
+
+
+    def test_fails(chain):
+        sender = chain.accounts[0]
+        actor = chain.deploy(SOURCE, sender=sender)
+        actor.call("fail", sender=sender)
+        chain.mine()
+        assert chain.height == 99
+"""
+
+
+def test_failing_test_shows_what_reverted_last(pytester: pytest.Pytester) -> None:
+    """The call tree of the last reverted execution, in a section of its own."""
+    pytester.makepyfile(FAILING)
+    shown = pytester.runpytest_inprocess().stdout
+    shown.fnmatch_lines(
+        ["*- trailboss: last reverted execution -*", "transaction 0x*reverted*line 3, in fail*", "*slot k: none → v*"]
+    )
+
+
+def test_failing_test_shows_no_trace_when_the_option_says_so_or_nothing_reverted(pytester: pytest.Pytester) -> None:
+    """Nor does a test that passes, whatever reverted in it, or one whose fixture is another thing."""
+    pytester.makepyfile(FAILING)
+    shown = pytester.runpytest_inprocess("--trailboss-no-trace").stdout
+    shown.no_fnmatch_line("*last reverted*")
+    pytester.makepyfile(FAILING.replace("== 99", "== 3"))
+    pytester.runpytest_inprocess("-rA").stdout.no_fnmatch_line("*last reverted*")
+    pytester.makepyfile("def test_calm(chain):\n    assert chain.height == 1")
+    pytester.runpytest_inprocess().stdout.no_fnmatch_line("*last reverted*")
+    other = (
+        "import pytest\n\n@pytest.fixture\ndef chain():\n    return 1\n\ndef test_other(chain):\n    assert chain == 2"
+    )
+    pytester.makepyfile(other)
+    pytester.runpytest_inprocess().stdout.no_fnmatch_line("*last reverted*")

@@ -9,6 +9,8 @@ from trailboss.vm.arguments import ArgumentFault
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED
 from trailboss.vm.timer_calls import AUCTION_TIMEOUT
 
+TOO_MANY: Final = (None, 1) * 50
+"""More arguments than any call takes; a height in the second place is Globalbox's."""
 _CANCEL: Final = ("timer_id",)
 _TAKES: Final = re.compile(r"\w+\((.*?)\) takes")
 
@@ -21,8 +23,8 @@ def parameters(name: str) -> tuple[str, ...]:
         ValueError: If the call does not say.
     """
     try:
-        # It complains before it looks at the site, and a height in the second place is Globalbox's.
-        HOST_CALLS[name](None, [None, 1] * 50, {})  # type: ignore[arg-type]
+        # It complains before it looks at the site.
+        HOST_CALLS[name](None, TOO_MANY, {})  # type: ignore[arg-type]
     except ArgumentFault as fault:
         listed = _TAKES.match(str(fault))
         if listed is not None:

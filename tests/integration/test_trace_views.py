@@ -19,7 +19,7 @@ from trailboss.primitives.errors import Rejection
 from trailboss.testing import CBY, ActorHandle, LocalChain, Receipt
 from trailboss.views.json_values import to_json_value
 from trailboss.views.trace.executions import trace_height
-from trailboss.views.trace.records import BlockTraces, FrameView, Trace
+from trailboss.views.trace.records import BlockTraces, FrameView, HostCallView, Trace
 
 LONE = """
 import pvm_host
@@ -64,6 +64,10 @@ def frames_of(frame: FrameView | None) -> Iterator[FrameView]:
     for each in waiting:
         yield each
         waiting += [call.frame for call in each.calls if call.frame is not None]
+
+
+def calls_of(frame: FrameView | None) -> list[HostCallView]:
+    return [call for each in frames_of(frame) for call in each.calls]
 
 
 def check_sums(trace: Trace) -> None:
@@ -239,6 +243,10 @@ def test_fires_of_globalbox_and_watches_have_traces() -> None:
         assert fired.frame.actor == owner.address
         boxes.put(owner, b"w", b"2")
         chain.mine(3)
+        [set_watch] = [
+            call for trace in check_all(chain) for call in calls_of(trace.frame) if call.name == "set_state_watch"
+        ]
+        assert set_watch.arguments["watch_keys"] == [boxes.key(owner, b"w")]
         assert chain.trace(watching).receipt == chain.receipts(origin="timer")[-1]
 
 

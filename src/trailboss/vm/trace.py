@@ -19,7 +19,7 @@ from trailboss.model.events import CHARACTERS_MAX
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.units import Cycles
-from trailboss.vm.arguments import ArgumentFault, plain
+from trailboss.vm.arguments import SEQUENCE_MAX, ArgumentFault, plain
 from trailboss.vm.engine import CallSite, Engine, Frame, FrameOutcome, HostCall
 from trailboss.vm.host import Host
 from trailboss.vm.line_prices import Split, line_prices
@@ -42,7 +42,8 @@ class HostCallTrace(Struct, eq=False):
     """One host call of a frame; those that read what the frame knows from its start are left out."""
 
     name: str  # its public name
-    arguments: tuple[object, ...]  # as the program gave them by position; others than short plain values as text
+    # As the program gave them by position; others than plain values of bounded length, and lists of them, as text.
+    arguments: tuple[object, ...]
     named: Mapping[str, object]  # those given by name
     line: int  # of the actor's source, from 1; `NO_LINE` on an engine that does not count lines
     cycles: int = 0  # used by the call, a nested frame included
@@ -215,8 +216,12 @@ class Tracer:
         if kind in (bytes, str) and len(whole) > self._value_max:
             unit = "bytes" if kind is bytes else "characters"
             return f"{whole[: self._value_max]!r}… ({len(whole):,} {unit})"
-        is_plain = identity(kind) in _PLAIN and (kind is not int or whole.bit_length() <= BITS_MAX)
-        return value if is_plain else printed_text((value,), " ", "")
+        if identity(kind) in _PLAIN and (kind is not int or whole.bit_length() <= BITS_MAX):
+            return value
+        is_list = kind in (list, tuple) and len(whole) <= SEQUENCE_MAX
+        if is_list and all(identity(type(each)) in _PLAIN for each in whole):
+            return [self._kept(each) for each in whole]
+        return printed_text((value,), " ", "")
 
     def gauge(self, program: Program, meter: Meter, deepest: int, shared: Collection[int]) -> Gauge:
         """Return the gauge of the frame that begins, which counts cycles by line."""

@@ -1,4 +1,4 @@
-"""The records of a trace. Money is in base units; values are whole, and only texts shorten them."""
+"""The records of a trace. Money is in base units; values are whole up to the bounds of `trailboss.vm.trace`."""
 
 import json
 from typing import Any

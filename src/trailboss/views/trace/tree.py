@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 STEPS_MAX: Final = 200  # host calls of one frame that a tree shows
 NODES_MAX: Final = 2_000  # host calls of all frames that a tree shows
 FAILURE_MAX: Final = 300  # characters of a reason for a failure
+READ: Final = "get_state"  # the call that answers None for what is not there
 NARROW: Final = 0  # columns for which ids are shortened
 NAME, GOOD, BAD, DIM, PLAIN = "name", "good", "bad", "dim", ""
 _RICH: Final = {NAME: "bold", GOOD: "green", BAD: "red", DIM: "dim", PLAIN: ""}
@@ -142,8 +143,8 @@ class _Drawing:
             children.append(self.frame(call.frame))
         elif call.refusal:
             pieces.append((f" ✗ {_said(call.refusal, FAILURE_MAX)}", BAD))
-        elif call.answer is not None and not call.effects:
-            pieces.append((f" → {_value(call.answer)}", GOOD))
+        elif (call.answer is not None or call.name == READ) and not call.effects:
+            pieces.append((f" → {_slot(call.answer)}", GOOD))
         return _tree(pieces, children)
 
 
@@ -174,7 +175,7 @@ def _effect(effect: "EffectView") -> str:
     return f"{timer}, calls {_said(facts['handler'])} with at most {facts['gas_limit']:,} cycles"
 
 
-def _slot(value: bytes | None) -> str:
+def _slot(value: Any) -> str:
     return "none" if value is None else _value(value)
 
 

@@ -1,4 +1,7 @@
-"""What the executions of a block did: their frames, with host calls and cycles by line, beside their receipts."""
+"""What the executions of a block did: their frames, with host calls and cycles by line, beside their receipts.
+
+Decision: D-108
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing

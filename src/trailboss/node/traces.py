@@ -1,4 +1,7 @@
-"""Traces of a node's past blocks: built again from a view, one at a time, on the thread of the one who asks."""
+"""Traces of a node's past blocks: built again from a view, one at a time, on the thread of the one who asks.
+
+Decision: D-108
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -23,7 +23,7 @@ class SharedNativeEngine(NativeEngine):
     """A native engine whose frames wait for those of others in this process: a trace of a node's chain has its own.
 
     Frames set what the whole process has: the depth of calls, warnings, the garbage collector. A frame would behave
-    otherwise while another one ends on another thread.
+    otherwise while another one ends on another thread. Decision: D-108.
     """
 
     def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:

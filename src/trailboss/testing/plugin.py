@@ -5,7 +5,7 @@ Nothing of the package is imported before a test asks for it, or coverage would 
 
 import warnings
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -57,19 +57,21 @@ def chain(request: pytest.FixtureRequest) -> "Iterator[LocalChain]":
         yield local_chain
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+@pytest.hookimpl(hookwrapper=True)  # as versions of pytest before 8 have it too
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Show what reverted last on the fixture ``chain``, if the test has failed."""
-    report = yield
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
     chain = getattr(item, "funcargs", {}).get("chain")
     has_failed = call.when == "call" and report.failed and chain is not None
     if has_failed and not item.config.getoption("--trailboss-no-trace"):
         from trailboss.testing import LocalChain
         from trailboss.testing.traces import last_reverted
 
-        shown = last_reverted(chain) if isinstance(chain, LocalChain) else ""
+        try:
+            shown = last_reverted(chain) if isinstance(chain, LocalChain) else ""
+        # Whatever it is, such as a chain that the test has closed: the test's own failure is what must be shown.
+        except Exception as error:  # noqa: BLE001
+            shown = f"it cannot be traced: {error}"
         if shown:
             report.sections.append(("trailboss: last reverted execution", shown))
-    return report

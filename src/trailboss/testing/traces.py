@@ -4,7 +4,6 @@ from typing import Final
 
 from trailboss.chain.trace import TraceBounds
 from trailboss.model.blocks import Status
-from trailboss.primitives.errors import TrailbossError
 from trailboss.testing.base_chain import BaseChain
 from trailboss.testing.parties import PendingReceipt
 from trailboss.views import Receipt
@@ -45,13 +44,9 @@ class Traces(BaseChain):
 
 
 def last_reverted(chain: BaseChain) -> str:
-    """Return the trace of the last execution that reverted, as text; empty if none has."""
+    """Return the trace of the last execution that reverted, as text; empty if none has; raises as `trace_receipt`."""
     for block in chain.chain.blocks.latest_eventful():
         for record in reversed(block.receipts):
             if record.status is Status.REVERTED:
-                receipt = receipt_view(record, block.height)
-                try:
-                    return str(trace_receipt(chain.chain, receipt, SHOWN_AFTER_FAILURE))
-                except TrailbossError as error:
-                    return f"block {block.height} cannot be traced: {error}"
+                return str(trace_receipt(chain.chain, receipt_view(record, block.height), SHOWN_AFTER_FAILURE))
     return ""

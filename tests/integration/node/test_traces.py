@@ -58,6 +58,7 @@ def test_trace_is_refused_by_name_when_there_is_none(fifo: Api) -> None:
     assert "has not fired: it is due at" in what
     assert "no block holds a transaction" in fifo.error("GET", f"/trace/{'ab' * 32}", 404)["what"]
     assert "there is no block 0 to trace" in fifo.error("GET", "/trace/0", 422)["what"]
+    assert "no block" in fifo.error("GET", f"/trace/{fifo.local.height + 1}", 404)["what"]
     for path in ("/trace/0x12", f"/trace/{2**64}", "/trace/1/tree?calls=perhaps"):
         assert fifo.error("GET", path, 400)["slug"] == "bad_request"
 

@@ -98,6 +98,11 @@ FAILING = """
 """
 
 
+CLOSED = FAILING.replace("chain.mine()", "chain.close()").replace(
+    "    def test", "    import pytest\n\n\n    @pytest.mark.trailboss(data_dir='chain')\n    def test"
+)
+
+
 def test_failing_test_shows_what_reverted_last(pytester: pytest.Pytester) -> None:
     """The call tree of the last reverted execution, in a section of its own."""
     pytester.makepyfile(FAILING)
@@ -121,3 +126,13 @@ def test_failing_test_shows_no_trace_when_the_option_says_so_or_nothing_reverted
     )
     pytester.makepyfile(other)
     pytester.runpytest_inprocess().stdout.no_fnmatch_line("*last reverted*")
+
+
+def test_failure_of_a_test_is_shown_when_its_chain_cannot_be_traced(pytester: pytest.Pytester) -> None:
+    """As when the test has closed it: the section says why, and the report is complete."""
+    pytester.makepyfile(CLOSED)
+    ended = pytester.runpytest_inprocess()
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(
+        ["*assert 2 == 99*", "*- trailboss: last reverted execution -*", "it cannot be traced: *"]
+    )

@@ -5,6 +5,7 @@ from typing import Final
 from trailboss.api.errors import HttpReason, malformed
 from trailboss.api.operations import Call, Routes
 from trailboss.api.requests import PATH, TRACE_RULE, TraceName
+from trailboss.api.routes.chain import block_at
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.trace.records import BlockTraces
@@ -26,7 +27,7 @@ def trace(
     The node builds the blocks up to it again, at most 10,000 with content and for at most 30 seconds; it makes one
     trace at a time, of at most 5,000 host calls, and cuts values after 1,024 bytes.
     """
-    return call.node.traces.trace(call.view, _subject(subject))
+    return call.node.traces.trace(call.view, _subject(call, subject))
 
 
 @routes.get("/trace/{subject}/tree", refuses=REFUSES)
@@ -38,12 +39,12 @@ def trace_tree(
     lines: bool = False,  # whether the cycles of each line are shown; the sandbox counts none
 ) -> TreeNode:
     """Show the same as a tree to draw: `trailboss trace` draws it."""
-    return call.node.traces.trace(call.view, _subject(subject)).tree(calls=calls, lines=lines)
+    return call.node.traces.trace(call.view, _subject(call, subject)).tree(calls=calls, lines=lines)
 
 
-def _subject(name: str) -> int | Hash32:
+def _subject(call: Call, name: str) -> int | Hash32:
     if len(name) >= HASH_CHARACTERS_MIN:
         return Hash32.parse(name)
     if int(name) > U64_MAX:
         raise malformed(PATH, "subject", name, TRACE_RULE)
-    return int(name)
+    return block_at(call.view, int(name)).height

@@ -234,6 +234,8 @@ def test_fires_of_globalbox_and_watches_have_traces() -> None:
         owner = boxes.deploy_box(chain)
         timer_id = boxes.set_timeout(owner, chain.height + 3)
         watching = boxes.watch(owner, boxes.key(owner, b"w"))
+        with pytest.raises(Rejection, match="has not fired: it waits for a change"):
+            chain.trace(watching)
         boxes.put(owner, b"w", b"1")
         chain.mine(6)
         check_all(chain)

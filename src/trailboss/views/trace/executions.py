@@ -16,6 +16,7 @@ from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.accounts import known_names, label_of
+from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import Receipt, content_of, receipt_view
 from trailboss.views.timer_list import unknown_words
 from trailboss.views.trace.records import (
@@ -135,7 +136,9 @@ def _is_of(record: ReceiptRecord, identity: bytes) -> bool:
 def _unknown(chain: ChainReader, identity: bytes, *, was_scheduled: bool) -> Rejection:
     timer, shown = chain.timer(identity), Hash32(identity)
     if timer is not None:
-        what, fix = f"timer {shown} has not fired: it is due at {timer.height}", "trace it after its fire"
+        is_watch = views_for(chain).is_watch(timer)
+        why = "it waits for a change of what it watches" if is_watch else f"it is due at {timer.height}"
+        what, fix = f"timer {shown} has not fired: {why}", "trace it after its fire"
     elif was_scheduled:
         what, fix = f"timer {shown} ended without a fire", f"see why with `trailboss timer explain {shown}`"
     else:

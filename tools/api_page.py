@@ -52,6 +52,7 @@ shows the same as a page, without a script and without requests to other hosts.
 - **One height.** An answer is wholly of one block, the last one when the request came. Reads never wait for a block,
   and no block waits for a read. Two paths run a program, between two blocks: `POST /view`, with at most 1,000,000
   cycles, and `/timers/{timer_id}/explain`, which tries the handler of a live timer with the cycles that its fire has.
+  `/trace/{subject}` builds past blocks again, beside the chain.
 - **Nothing is ignored.** A misspelt parameter, a member that stands twice, a number out of range is refused by name.
 - **Connections** stay open for 5 seconds after an answer.
 - **HEAD** works wherever GET does. A POST with a body names its type: `Content-Type: application/json`, or
@@ -195,6 +196,8 @@ def _paths(scene: Scene) -> dict[str, str]:
         "watchtower": "/watchtower",
         "logs": "/logs?name=timer.fired&limit=1",
         "actor_logs": f"/actor/{scene.actor}/logs?limit=1",
+        "trace": f"/trace/{scene.fired}",
+        "trace_tree": f"/trace/{scene.fired}/tree?calls=false",
         "search": f"/search?prefix={scene.actor[:8]}",
         "health": "/health",
         "jobs": "/jobs",

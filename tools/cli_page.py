@@ -83,7 +83,7 @@ def _written(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return _argument(parameter)
     value = "" if parameter.is_flag else f" {_metavar(parameter)}"
-    return f"{'/'.join(parameter.opts)}{value}"
+    return f"{'/'.join([*parameter.opts, *parameter.secondary_opts])}{value}"
 
 
 def _argument(parameter: Any) -> str:

@@ -6,12 +6,13 @@ it with what a chain returns.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tools.reference_text import CALLS
 from trailboss.primitives.errors import Rejection
 from trailboss.vm.arguments import INITIALIZED_KEY
+from trailboss.vm.call_parameters import parameters
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault
 
 STUB: Final = "src/pvm_host-stubs/__init__.pyi"
@@ -90,7 +91,10 @@ def host_stub() -> str:
     parts = [HEAD]
     previous = ""
     for name, entry in CALLS.items():
-        forms = [(parameters(name), entry.what), *([(list(entry.other), entry.other_what)] if entry.other else [])]
+        forms = [
+            (list(parameters(name)), entry.what),
+            *([(list(entry.other), entry.other_what)] if entry.other else []),
+        ]
         for names, what in forms:
             result = "bool" if name == "cancel_timer" and "target" in names else RETURNS.get(name, "None")
             parts += ["@overload\n"] if len(forms) > 1 else []
@@ -102,24 +106,12 @@ def host_stub() -> str:
     return "".join(parts)
 
 
-def parameters(name: str) -> list[str]:
-    """Return the parameters of a host call, as the call itself names them when it is given too many arguments."""
-    try:
-        # It complains before it looks at the site, and a height in the second place is Globalbox's.
-        HOST_CALLS[name](None, [None, 1] * 50, {})  # type: ignore[arg-type]
-    except ArgumentFault as fault:
-        listed = re.match(r"\w+\((.*?)\) takes", str(fault))
-        if listed is not None:
-            return [each for each in listed[1].split(", ") if each]
-    raise ValueError(f"pvm_host.{name} does not say which arguments it takes")
-
-
 def _sentence(what: str) -> str:
     plain = _LINK.sub(r"\1", what).replace("`", "")
     return f"{plain[0].upper()}{plain[1:]}."
 
 
-def _signature(call: str, names: list[str]) -> Iterator[str]:
+def _signature(call: str, names: Sequence[str]) -> Iterator[str]:
     """Yield the parameters of a call with their types."""
     own = [name for name in names if name != NAMED_ONLY]
     types, values = argument_types(call, own)

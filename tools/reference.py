@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from tools.api_page import api_page
 from tools.cli_page import cli_page
-from tools.host_stub import STUB, host_stub, parameters
+from tools.host_stub import STUB, host_stub
 from tools.metrics_page import metrics_page
 from tools.pictures import FOLDER, pictures
 from tools.reference_text import (
@@ -46,6 +46,7 @@ from trailboss.sandbox import image as image_package
 from trailboss.sandbox.engines import EngineName
 from trailboss.sandbox.image.builder import build_image
 from trailboss.sandbox.stage import on_stage
+from trailboss.vm.call_parameters import parameters
 from trailboss.vm.guest_api import UNSUPPORTED, host_code
 from trailboss.vm.rules import ACTOR_MODULES
 

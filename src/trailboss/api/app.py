@@ -19,6 +19,7 @@ from trailboss.api.errors import HttpError, HttpReason, clipped, encode_json, sh
 from trailboss.api.operations import JSON, Endpoint, Refusal, Server, refusal, respond
 from trailboss.api.routes import OPERATIONS
 from trailboss.node.block_builder import StoppingError
+from trailboss.node.traces import TraceBusyError
 from trailboss.primitives.errors import Rejection, StorageError, ViewGoneError
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
             return respond(Refusal(error.error()), status_of(error))
         case StoppingError():
             return refusal(HttpError(HttpReason.UNAVAILABLE, str(error)))
+        case TraceBusyError():
+            return refusal(HttpError(HttpReason.UNAVAILABLE, str(error), headers={"Retry-After": "1"}))
         case StorageError():
             return refusal(HttpError(HttpReason.UNAVAILABLE, f"the chain cannot be read: {error.what}"))
         case ViewGoneError():
@@ -101,5 +104,6 @@ def _of_routing(request: Request, error: HTTPException) -> HttpError:
 
 
 HANDLERS: Final[dict[Any, Callable[[Request, Any], Awaitable[Response]]]] = dict.fromkeys(
-    (HttpError, Rejection, StoppingError, StorageError, ViewGoneError, HTTPException, Exception), _refuse
+    (HttpError, Rejection, StoppingError, TraceBusyError, StorageError, ViewGoneError, HTTPException, Exception),
+    _refuse,
 )

@@ -31,6 +31,7 @@ OFFSET_MAX: Final = 2**53 - 1  # lists are shorter, and SQLite takes no larger o
 LIMIT_MAX: Final = 1_000
 LIMIT_DEFAULT: Final = 50
 LATEST: Final = "latest"
+TRUTHS: Final = {"true": True, "false": False}
 SHARED: Final = {
     "offset": "Number of entries to skip.",
     "limit": "Largest number of entries to return.",
@@ -103,6 +104,8 @@ BLOCK_RULE: Final = f"a height, a hash of 64 hexadecimal digits, or {LATEST}"
 BlockName = Annotated[
     str, Meta(pattern=rf"^({LATEST}|0|[1-9][0-9]{{0,19}}|(0[xX])?[0-9a-fA-F]{{64}})$", extra={"rule": BLOCK_RULE})
 ]
+TRACE_RULE: Final = "a height, or 64 hexadecimal digits of a transaction's hash or a timer's id"
+TraceName = Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,19}|(0[xX])?[0-9a-fA-F]{64})$", extra={"rule": TRACE_RULE})]
 Prefix = Annotated[
     str, Meta(pattern="^(0[xX])?[0-9a-fA-F]{1,64}$", extra={"rule": "1 to 64 hexadecimal digits, with or without 0x"})
 ]
@@ -259,6 +262,8 @@ class Reader:
 
 
 def _of_text(parameter: Parameter, value: str) -> object:
+    if parameter.kind is bool:
+        return TRUTHS.get(value, value)
     if not parameter.is_integer:
         return value
     if _INTEGER.fullmatch(value) is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from trailboss.chain import Chain, Snapshot
 from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
@@ -16,6 +17,9 @@ from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_lis
 from trailboss.views.explain import life
 from trailboss.views.read_only_calls import ask_actor, try_timer
 from trailboss.views.records import build_block
+from trailboss.views.trace.executions import match_transactions
+
+FOUND_MAX: Final = 20  # transactions that begin alike
 
 
 class DirectoryChain(Chain):
@@ -81,6 +85,10 @@ class DirectoryChain(Chain):
     latest_events = life.latest_events
     list_timers = timer_list.list_timers
     match_timers = timer_list.match_timer
+
+    def match_transactions(self, digits: str) -> list[Hash32]:
+        """Return the hashes of transactions that begin with hexadecimal digits; a few if there are many."""
+        return match_transactions(self, digits, FOUND_MAX)
 
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Return a timer's whole life; its next fire is tried if this machine can run the chain's actors."""

@@ -68,6 +68,11 @@ PANELS: Final = {
         ),
         ("mailbox", "blocks:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
         ("block", "blocks:block", "Show a block, or how it chose among its due timers."),
+        (
+            "trace",
+            "traces:trace",
+            "Show what a transaction, a timer's latest fire or a block did: frames, host calls, cycles, effects.",
+        ),
         ("quote", "forecast:quote", "Quote the price of a timer scheduled now, and how often one would have run."),
         ("runway", "forecast:runway", "Show how many fires a balance pays for, and in which block it runs out."),
         ("watch", "watch:watch", "Watch which payers run out of money first, and raise alerts before they do."),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LABELS_VARIABLE: Final = "TRAILBOSS_LABELS"  # names the file of labels in place of the one in the directory
 CANDIDATES_MAX: Final = 4  # candidates that a message about an ambiguous id names
 LIST_ACCOUNTS: Final = "list accounts and actors with `trailboss balance`"
+HEIGHT_DIGITS: Final = 20  # of a height at most
 NAMES: Final = (
     development.DEPLOYER,
     development.PROPOSER,
@@ -183,6 +184,27 @@ def resolve_timer(chain: OpenChain, text: str) -> Hash32:
         rest = "" if len(match[1]) == 2 * Hash32.WIDTH else "…"
         raise NotFound(unknown_words(chain, f"{text}{rest}"), "look for it with `trailboss timers --state all`")
     return _only("timers", text, found)
+
+
+def resolve_execution(chain: OpenChain, text: str) -> int | Hash32:
+    """Return what can be traced: a block's height, or by its first digits a transaction's hash or a timer's id."""
+    if text.isascii() and text.isdecimal() and len(text) <= HEIGHT_DIGITS:
+        if not 1 <= int(text) <= chain.height:
+            what = f"there is no block {text} to trace: the chain has blocks 1 to {chain.height} above genesis"
+            raise NotFound(what, "name one of these")
+        return int(text)
+    match = _DIGITS.fullmatch(text)
+    if match is None:
+        raise Mistake(
+            f"{text!r} is neither a height nor an id",
+            "give a block's height, or the first hexadecimal digits of a transaction's hash or a timer's id",
+        )
+    digits = match[1].lower()
+    found = [*chain.match_transactions(digits), *chain.match_timers(digits)]
+    if not found:
+        what = f"no transaction and no timer of the chain begins with {text}"
+        raise NotFound(what, "see `trailboss block` for transactions, `trailboss timers --state all` for timers")
+    return _only("transactions and timers", text, found)
 
 
 def find_timer(chain: OpenChain, text: str) -> Hash32:

@@ -3,22 +3,17 @@
 An actor chooses its own label, so the label is shown with digits of the address, and never without.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from trailboss.chain.reader import ChainReader
-from trailboss.explorer.text import visible
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, system_address
-from trailboss.views.accounts import known_names, source_of
+from trailboss.views.accounts import known_names, label_of, source_of
 from trailboss.views.labels import LabelBook
 
-LABEL_MAX: Final = 24  # characters of a label
 LABELS_KEPT: Final = 10_000
-SOURCE_SEARCHED: Final = 65_536  # bytes of a source in which a class is looked for
 SHOWN_DIGITS: Final = 4
 SYSTEM_NAMES: Final = ("zero address", "basefee actor", "governance actor", "mailbox escrow")
-_CLASS: Final = re.compile(rb"^class[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
 Labels = dict[bytes, str]  # labels by hash of the source
 
@@ -69,16 +64,6 @@ class Names:
             source = source_of(self._reader, account.code_hash) or b""
             label = self._labels[account.code_hash] = label_of(source)
         return label
-
-
-def label_of(source: bytes) -> str:
-    r"""Return the name of the first class in a source; empty if there is none.
-
-    >>> label_of(b"import pvm_host\n\nclass Clock:\n"), label_of(b"def tick(payload): ...")
-    ('Clock', '')
-    """
-    found = _CLASS.search(source, 0, SOURCE_SEARCHED)
-    return "" if found is None else visible(found[1].decode("ascii", errors="replace"), LABEL_MAX)
 
 
 def fixed_names(reader: ChainReader) -> dict[bytes, str]:

@@ -6,6 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from trailboss.views.trace.tree import TreeNode
+
 FULL: Final = "full"
 HALF: Final = "half"
 THIRD: Final = "third"
@@ -186,6 +188,13 @@ class Stats(Section, frozen=True):
     """Numbers beside one another."""
 
     items: tuple[Stat, ...]
+
+
+class CallTree(Section, frozen=True):
+    """Frames and calls below one another, each of which folds and unfolds."""
+
+    root: TreeNode
+    filters: tuple[Filter, ...] = ()
 
 
 class Document(Struct, frozen=True):

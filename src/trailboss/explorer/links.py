@@ -47,6 +47,11 @@ def timer(timer_id: bytes) -> str:
     return f"{ROOT}/timer/0x{timer_id.hex()}"
 
 
+def trace(subject: int | bytes) -> str:
+    """Return the path of the call tree of a block, a transaction or a timer's latest fire."""
+    return f"{ROOT}/trace/{subject if isinstance(subject, int) else f'0x{subject.hex()}'}"
+
+
 def account(address: bytes) -> str:
     """Return the path of an account's page; that of an actor leads on to the actor's."""
     return f"{ROOT}/account/{Address(address)}"

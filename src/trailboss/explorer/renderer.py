@@ -17,6 +17,7 @@ from trailboss.explorer.page_context import Page, Reading
 from trailboss.explorer.pages import PAGES
 from trailboss.node.options import Rhythm
 from trailboss.views.text import counted, time_words
+from trailboss.views.trace.tree import TreeNode
 
 NAME: Final = "Trailboss"
 MARK: Final = "M9 1.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15zM9 5v4.3l3 2"
@@ -202,6 +203,19 @@ def _code(section: parts.Code) -> str:
     return f'<div class="code" tabindex="0" role="region" aria-label="{escape(section.title)}"><ol>{drawn}</ol></div>'
 
 
+def _call_tree(section: parts.CallTree) -> str:
+    drawn = _tree_node(section.root, is_open=True)
+    return f'{_form(section.filters, section.title)}<div class="tree">{drawn}</div>'
+
+
+def _tree_node(node: TreeNode, *, is_open: bool = False) -> str:
+    words = "".join(f'<span class="cell {escape(each.style)}">{escape(each.text)}</span>' for each in node.pieces)
+    if not node.children:
+        return f'<div class="leaf">{words}</div>'
+    below = "".join(map(_tree_node, node.children))
+    return f"<details{' open' if is_open else ''}><summary>{words}</summary>{below}</details>"
+
+
 def _table(section: parts.PageTable) -> str:
     found = _form(section.filters, section.title)
     if section.rows:
@@ -373,6 +387,7 @@ def _heat_map(section: parts.HeatMap) -> str:
 
 
 BODIES: Final[dict[type[parts.Section], Callable[[Any], str]]] = {
+    parts.CallTree: _call_tree,
     parts.Chart: _chart,
     parts.Code: _code,
     parts.Facts: _facts,

@@ -31,6 +31,7 @@ from trailboss.node.logs import log_failure, log_step
 from trailboss.node.metrics import Metrics
 from trailboss.node.network import Network
 from trailboss.node.options import NodeOptions, Pace
+from trailboss.node.traces import TraceRoom
 from trailboss.node.view_leases import Lender
 from trailboss.node.watchtower import Watchtower
 from trailboss.primitives.errors import ErrorObject, Rejection, StorageError
@@ -100,6 +101,7 @@ class Node:
         self.metrics = Metrics()
         self.watchtower = Watchtower(index)
         self.lender = Lender(clocks.now)
+        self.traces = TraceRoom(index)
         admit = partial(self.admit, are_signed=False)
         self.development = Development(mempool, self.do, admit, self.set_pace) if options.development else None
         self._replier: Replier | None = None
@@ -243,6 +245,7 @@ class Node:
             self.health = Health(STOPPING_STATUS)
         # A long advance ends with its next step, and its caller gets StoppingError.
         self._chain_thread.stop()
+        self.traces.stop()
         self.feed.close(STOPPING_STATUS)
         for future in chained.from_iterable(self._waits.values()):
             future.cancel()

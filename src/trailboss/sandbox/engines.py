@@ -1,14 +1,48 @@
 """The engine of a chain: the native one, or the sandbox with the image that the chain's genesis states."""
 
+import threading
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
+from typing import Final, TypeVar
 
+from trailboss.metering.meter import Meter
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.vm.engine import Engine
+from trailboss.vm.engine import Engine, Frame, FrameOutcome
 from trailboss.vm.guest_api import HOST_CALLS
+from trailboss.vm.host import Host
 from trailboss.vm.native import NativeEngine
 from trailboss.vm.trace import TracedEngine, Tracer
+
+T = TypeVar("T")
+_NATIVE: Final = threading.RLock()
+
+
+class SharedNativeEngine(NativeEngine):
+    """A native engine whose frames wait for those of others in this process: a trace of a node's chain has its own.
+
+    Frames set what the whole process has: the depth of calls, warnings, the garbage collector. A frame would behave
+    otherwise while another one ends on another thread. Decision: D-108.
+    """
+
+    def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
+        """Run a frame to its end; see `Engine.run`."""
+        # A nested one can be on a thread of its own, for which the outermost one waits.
+        if self._running is not None:
+            return super().run(frame, host, meter)
+        with _NATIVE:
+            return super().run(frame, host, meter)
+
+    def perform(self, action: Callable[[], T]) -> T:
+        """Run an action here; see `Engine.perform`."""
+        with _NATIVE:
+            return super().perform(action)
+
+    def prepare(self) -> None:
+        """Load the SDK; see `Engine.prepare`."""
+        with _NATIVE:
+            super().prepare()
 
 
 class EngineName(StrEnum):
@@ -27,7 +61,7 @@ def new_engine(params: ChainParams, image: bytes) -> Engine:
         ConfigurationError: If the chain's prices are not the image's.
     """
     if not image:
-        return NativeEngine(params)
+        return SharedNativeEngine(params)
     from trailboss.sandbox.cache import load_runtime
     from trailboss.sandbox.engine import SandboxEngine
 
@@ -86,7 +120,7 @@ def traced_engine(params: ChainParams, image: bytes, tracer: Tracer) -> TracedEn
     """Return an engine as `new_engine` does, whose frames a tracer follows; the sandbox counts no lines."""
     calls = {name: tracer.follow(name, call) for name, call in HOST_CALLS.items()}
     if not image:
-        return TracedEngine(NativeEngine(params, calls=calls, new_gauge=tracer.gauge), tracer)
+        return TracedEngine(SharedNativeEngine(params, calls=calls, new_gauge=tracer.gauge), tracer)
     from trailboss.sandbox.cache import load_runtime
     from trailboss.sandbox.engine import SandboxEngine
     from trailboss.sandbox.runtime import CALLS

@@ -47,6 +47,7 @@ from trailboss.views.read_only_calls import try_timer
 from trailboss.views.recent_blocks import BLOCKS
 from trailboss.views.records import block_prints, deployment_of, receipt_view
 from trailboss.views.timer_list import timer_view
+from trailboss.views.trace.executions import traceable
 
 
 class BaseChain:
@@ -164,7 +165,7 @@ class BaseChain:
         Raises:
             Rejection: ``ACTOR_NOT_FOUND`` if no transaction of this chain has deployed it.
         """
-        return ActorHandle(self, Address(address), deployment_of(self.chain, address))
+        return ActorHandle(self, Address(address), traceable(self.chain, deployment_of(self.chain, address)))
 
     def transfer(self, to: Party, amount: int, *, sender: TestAccount, **options: Any) -> Receipt:
         """Send money in a transaction; options as `send`."""
@@ -303,7 +304,8 @@ class BaseChain:
         wanted = optional_address(actor)
         blocks = self.chain.blocks.eventful(since)
         views = (receipt_view(item, block.height) for block in blocks for item in block.receipts)
-        return [view for view in views if origin in (None, view.origin) and wanted in (None, view.actor)]
+        found = (view for view in views if origin in (None, view.origin) and wanted in (None, view.actor))
+        return [traceable(self.chain, view) for view in found]
 
     def refusals(self) -> list[Receipt]:
         """Return the receipts of all transactions that this object has sent and the chain has refused, in order."""

@@ -13,6 +13,7 @@ from trailboss.primitives.octets import Address
 from trailboss.testing.parties import PendingReceipt, RevertedError, TestAccount, show_printed
 from trailboss.views import Receipt
 from trailboss.views.records import block_prints, build_block, refusal_view
+from trailboss.views.trace.executions import traceable
 from trailboss.vm.engine import Engine
 
 
@@ -104,7 +105,7 @@ class Outbox:
         if self._chain.height > before:
             show_printed(block_prints(self._chain.head))
         for (_, pending), receipt in zip(gathered, receipts, strict=False):
-            pending.receive(receipt)
+            pending.receive(traceable(self._chain, receipt))
         self.refused += (receipt for receipt in receipts if receipt.status == "refused")
         for _, pending in gathered:
             if pending.check and not pending.receipt.ok:

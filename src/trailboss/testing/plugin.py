@@ -1,12 +1,12 @@
-"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the option ``--trailboss-vm``.
+"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the options ``--trailboss-…``.
 
 Nothing of the package is imported before a test asks for it, or coverage would not see the imports.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that chooses the engine of every local chain."""
+    """Add the options: the engine of every local chain, and whether failing tests show a trace."""
+    group = parser.getgroup("trailboss")
     what = "engine of every LocalChain that names none: native (in this process), or sandbox (in WebAssembly)"
-    parser.getgroup("trailboss").addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    group.addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    what = "do not show the last reverted execution of the fixture `chain` when a test fails"
+    group.addoption("--trailboss-no-trace", action="store_true", help=what)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,10 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", how)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """End the traceback of a refusal, or of an expectation, at the line of the test; ``--full-trace`` shows all."""
-    if call.excinfo is None or item.config.getoption("fulltrace"):
+def _end_at_test(call: pytest.CallInfo[None]) -> None:
+    """End the traceback of a refusal, or of an expectation, at the line of the test."""
+    if call.excinfo is None:
         return
     steps: list[TracebackType] = []
     step = call.excinfo.tb
@@ -89,3 +91,28 @@ def chain(request: pytest.FixtureRequest) -> "Iterator[LocalChain]":
         options["data_dir"] = request.getfixturevalue("tmp_path") / options["data_dir"]
     with LocalChain(**options) as local_chain:  # type: ignore[arg-type]  # LocalChain checks them
         yield local_chain
+
+
+@pytest.hookimpl(hookwrapper=True)  # as versions of pytest before 8 have it too
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Report a failed test by its own line, and by what reverted last on the fixture ``chain``.
+
+    ``--full-trace`` shows the lines of the package too.
+    """
+    if not item.config.getoption("fulltrace"):
+        _end_at_test(call)
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
+    chain = getattr(item, "funcargs", {}).get("chain")
+    has_failed = call.when == "call" and report.failed and chain is not None
+    if has_failed and not item.config.getoption("--trailboss-no-trace"):
+        from trailboss.testing import LocalChain
+        from trailboss.testing.traces import last_reverted
+
+        try:
+            shown = last_reverted(chain) if isinstance(chain, LocalChain) else ""
+        # Whatever it is, such as a chain that the test has closed: the test's own failure is what must be shown.
+        except Exception as error:  # noqa: BLE001
+            shown = f"it cannot be traced: {error}"
+        if shown:
+            report.sections.append(("trailboss: last reverted execution", shown))

@@ -1,7 +1,9 @@
 """Accounts and actors as people look at them, and the slots of an actor a page at a time."""
 
+import re
 from collections.abc import Mapping
 from itertools import islice
+from typing import Final
 
 from msgspec import Struct
 
@@ -15,6 +17,9 @@ from trailboss.state.slots import decode_slot
 from trailboss.views.mechanism.globalbox_records import mailbox_of
 from trailboss.views.mechanism.registry import views_for
 
+LABEL_MAX: Final = 24  # characters of a label
+SOURCE_SEARCHED: Final = 65_536  # bytes of a source in which a class is looked for
+_CLASS: Final = re.compile(rb"^class[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 NO_ACCOUNT = "none"
 PLAIN_ACCOUNT = "account"
 ACTOR = "actor"
@@ -106,6 +111,17 @@ def storage_page(chain: ChainReader, address: Address, limit: int, cursor: Hash3
 def source_of(chain: ChainReader, code_hash: bytes) -> bytes | None:
     """Return the source that has a hash, as it was deployed; None if the chain has none."""
     return chain.store.read(code_key(code_hash))
+
+
+def label_of(source: bytes) -> str:
+    r"""Return the name of the first class in a source, which its author chose; empty if there is none.
+
+    >>> label_of(b"import pvm_host\n\nclass Clock:\n"), label_of(b"def tick(payload): ...")
+    ('Clock', '')
+    """
+    found = _CLASS.search(source, 0, SOURCE_SEARCHED)
+    name = "" if found is None else found[1].decode("ascii")
+    return name if len(name) <= LABEL_MAX else f"{name[: LABEL_MAX - 1]}…"
 
 
 def account_count(chain: ChainReader) -> int:

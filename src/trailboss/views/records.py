@@ -1,8 +1,9 @@
 """What people look at: receipts, events and timers with their bytes turned into words."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from trailboss.codec.canonical import decode_canonical
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.transactions import DeployActor, SetCode, Transaction
-from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
+from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason, TrailbossError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
 from trailboss.views.labels import labelled, labels_in_use
@@ -21,6 +22,9 @@ from trailboss.views.mechanism.auction_records import AuctionTimer
 from trailboss.views.mechanism.globalbox_records import GlobalboxTimer
 from trailboss.views.shared_fields import extended
 from trailboss.views.text import clipped, failure_words, value_words
+
+if TYPE_CHECKING:
+    from trailboss.views.trace.records import Trace
 
 FROZEN_FEES: Final = "frozen"
 AGENT_FEES: Final = "agent"
@@ -63,7 +67,7 @@ class Printed(Struct, frozen=True):
         return labelled(f"block {self.block_height}, {self.actor} {self.handler}: {mark}{self.text}")
 
 
-class Receipt(Struct, frozen=True):
+class Receipt(Struct, frozen=True, dict=True):
     """What one execution did and cost. Amounts are base units."""
 
     status: str  # ``ok``, ``reverted`` (rolled back and charged) or ``refused`` (never in a block, nothing changed)
@@ -100,6 +104,20 @@ class Receipt(Struct, frozen=True):
         what = self.origin if self.timer_id is None else f"{self.origin} {short(self.timer_id)}"
         used = f"{self.cycles_used:,} cycles, {format_cby(self.fee_paid)} CBY from {short(self.payer)}"
         return f"{self.status}{why}, block {self.block_height}: {what}{actor}, {used}"
+
+    @cached_property
+    def trace(self) -> "Trace":
+        """What it did, frame by frame and call by call; a `LocalChain`, which has the blocks, makes its receipts so.
+
+        Raises:
+            TrailbossError: If no such chain has made it.
+            Rejection: ``NOT_FOUND`` for a refusal, and for a receipt of a block that is gone.
+        """
+        make_trace = vars(self).get("make_trace")
+        if make_trace is None:
+            raise TrailbossError("this receipt does not know its chain: use `chain.trace`, or `trailboss trace`")
+        trace: Trace = make_trace(self)
+        return trace
 
 
 class Answer(Struct, frozen=True):

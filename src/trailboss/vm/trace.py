@@ -14,19 +14,26 @@ from msgspec import Struct, field
 
 from trailboss.metering.gauge import Gauge, identity
 from trailboss.metering.meter import Meter
+from trailboss.model.effects import Effect
+from trailboss.model.events import CHARACTERS_MAX
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.units import Cycles
+from trailboss.vm.arguments import SEQUENCE_MAX, ArgumentFault, plain
 from trailboss.vm.engine import CallSite, Engine, Frame, FrameOutcome, HostCall
 from trailboss.vm.host import Host
 from trailboss.vm.line_prices import Split, line_prices
 from trailboss.vm.native import NativeEngine
-from trailboss.vm.printed_lines import printed_text
+from trailboss.vm.printed_lines import LINES_MAX, printed_text
 from trailboss.vm.program import Program
 from trailboss.vm.readings import READINGS
 
 NO_LINE: Final = 0
 """The line of cycles that no line of the source has: of the engine, or of an engine that does not count lines."""
+VALUE_MAX: Final = 65_536
+"""Bytes or characters of an argument or an answer that are kept; a longer one is kept as text that says so."""
+BITS_MAX: Final = 4_096  # of an integer that is kept as one
+SLOT_CALLS: Final = frozenset({"set_state", "delete_state", "set_reserved_state", "delete_reserved_state"})
 _PLAIN: Final = frozenset(map(identity, (bool, int, str, bytes, type(None))))
 T = TypeVar("T")
 
@@ -35,7 +42,8 @@ class HostCallTrace(Struct, eq=False):
     """One host call of a frame; those that read what the frame knows from its start are left out."""
 
     name: str  # its public name
-    arguments: tuple[object, ...]  # as the program gave them by position; others than plain values as text
+    # As the program gave them by position; others than plain values of bounded length, and lists of them, as text.
+    arguments: tuple[object, ...]
     named: Mapping[str, object]  # those given by name
     line: int  # of the actor's source, from 1; `NO_LINE` on an engine that does not count lines
     cycles: int = 0  # used by the call, a nested frame included
@@ -43,6 +51,8 @@ class HostCallTrace(Struct, eq=False):
     answer: object = None
     refusal: str = ""  # why it was refused, if it was
     frame: "FrameTrace | None" = None  # the nested frame that it ran
+    effects: tuple[Effect, ...] = ()  # what it asked for, but for what its nested frame did
+    before: bytes | None = None  # of a call that writes or deletes a slot: its value before; None if it had none
 
 
 class FrameTrace(Struct, eq=False):
@@ -59,6 +69,8 @@ class FrameTrace(Struct, eq=False):
     lines: dict[int, int] = field(default_factory=dict)
     return_value: bytes = b""
     error: ErrorObject | None = None
+    printed: list[tuple[int, str]] = field(default_factory=list)  # how many calls came before it, and the text
+    left_out: int = 0  # calls without a nested frame that are not among ``calls``
 
     @property
     def nested(self) -> list["FrameTrace"]:
@@ -78,9 +90,30 @@ class Tracer:
         on_frame: Called with each outermost frame and its host, when the frame begins.
     """
 
-    def __init__(self, params: ChainParams, on_frame: Callable[[Host, FrameTrace], None]) -> None:
+    def __init__(
+        self,
+        params: ChainParams,
+        on_frame: Callable[[Host, FrameTrace], None],
+        effects_of: Callable[[Host], Sequence[Effect]] = lambda _: (),
+        *,
+        calls_max: int | None = None,
+        value_max: int = VALUE_MAX,
+    ) -> None:
+        """Prepare a tracer.
+
+        Args:
+            params: The chain's parameters.
+            on_frame: What gets the outermost frames.
+            effects_of: Returns what a host's transaction has asked for so far.
+            calls_max: Host calls without a nested frame that are kept, of all frames together; None for all.
+            value_max: Bytes or characters of a value that are kept.
+        """
         self.on_frame = on_frame
         self._params = params
+        self._effects_of = effects_of
+        self._calls_max = calls_max
+        self._kept_calls = 0
+        self._value_max = value_max
         self._open: list[FrameTrace] = []
         self._calling: list[HostCallTrace] = []
         self._gauge: LineGauge | None = None
@@ -117,28 +150,78 @@ class Tracer:
 
         @wraps(call)
         def followed(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-            meter, caller, gauge = site.meter, self._open[-1], self._gauge
+            meter, gauge, effects = site.meter, self._gauge, self._effects_of(site.host)
             line = NO_LINE if gauge is None else gauge.line()
-            shown = {str(key): _shown(value) for key, value in named.items()}
-            noted = HostCallTrace(name, tuple(map(_shown, positional)), shown, line)
-            caller.calls.append(noted)
-            self._calling.append(noted)
-            cycles, cells = meter.cycles_used, meter.cells_used
+            noted = self._begin_call(site, name, positional, named, line)
+            cycles, cells, asked = meter.cycles_used, meter.cells_used, len(effects)
             try:
-                noted.answer = call(site, positional, named)
+                answer = call(site, positional, named)
             except BaseException as error:
-                noted.refusal = str(error) if isinstance(error, Rejection) else type(error).__name__
+                is_worded = isinstance(error, Rejection | ArgumentFault)
+                noted.refusal = str(error) if is_worded else type(error).__name__
                 raise
             finally:
                 self._gauge = gauge
-                self._calling.pop()
+                self._end_call(noted)
                 noted.cycles, noted.cells = meter.cycles_used - cycles, meter.cells_used - cells
                 nested = 0 if noted.frame is None else noted.frame.cycles
                 if gauge is not None and noted.cycles > nested:
                     gauge.lines[line] = gauge.lines.get(line, 0) + noted.cycles - nested
-            return noted.answer
+            # A copy: the program can change the answer.
+            answered = plain(answer)
+            is_whole = self._calls_max is None and isinstance(answered, list | tuple | dict)
+            noted.answer = answered if is_whole else self._kept(answered)
+            if noted.frame is None:
+                noted.effects = tuple(effects[asked:])
+            return answer
 
         return followed
+
+    def note_print(self, text: str) -> None:
+        """Note what the running frame prints; of one frame as many texts as a receipt keeps lines."""
+        frame = self._open[-1]
+        if len(frame.printed) < LINES_MAX:
+            frame.printed.append((len(frame.calls), text[:CHARACTERS_MAX]))
+
+    def _begin_call(
+        self, site: CallSite, name: str, positional: Sequence[object], named: Mapping[str, object], line: int
+    ) -> HostCallTrace:
+        # A name can be of a subclass of str, whose ``__str__`` is the program's.
+        by_name = {str.__str__(key): self._kept(value) for key, value in named.items()}
+        noted = HostCallTrace(name, tuple(map(self._kept, positional)), by_name, line)
+        if name in SLOT_CALLS:
+            key = noted.arguments[0] if noted.arguments else by_name.get("key")
+            if type(key) is bytes and 0 < len(key) <= self._params.limits.slot_bytes_max:
+                noted.before = site.host.read_slot(key)
+        self._calling.append(noted)
+        if self._calls_max is None or self._kept_calls < self._calls_max:
+            self._kept_calls += 1
+            self._open[-1].calls.append(noted)
+        return noted
+
+    def _end_call(self, noted: HostCallTrace) -> None:
+        self._calling.pop()
+        caller = self._open[-1]
+        if noted in caller.calls[-1:]:
+            return
+        if noted.frame is None:
+            caller.left_out += 1
+        else:
+            caller.calls.append(noted)
+
+    def _kept(self, value: object) -> object:
+        """Return a value in a plain type, others as text; no code of the program runs."""
+        kind: Any = type(value)
+        whole: Any = value
+        if kind in (bytes, str) and len(whole) > self._value_max:
+            unit = "bytes" if kind is bytes else "characters"
+            return f"{whole[: self._value_max]!r}… ({len(whole):,} {unit})"
+        if identity(kind) in _PLAIN and (kind is not int or whole.bit_length() <= BITS_MAX):
+            return value
+        is_list = kind in (list, tuple) and len(whole) <= SEQUENCE_MAX
+        if is_list and all(identity(type(each)) in _PLAIN for each in whole):
+            return [self._kept(each) for each in whole]
+        return printed_text((value,), " ", "")
 
     def gauge(self, program: Program, meter: Meter, deepest: int, shared: Collection[int]) -> Gauge:
         """Return the gauge of the frame that begins, which counts cycles by line."""
@@ -250,8 +333,3 @@ class TracedEngine(Struct, frozen=True):
     def close(self) -> None:
         """Release what the engine beneath holds."""
         self.inner.close()
-
-
-def _shown(value: object) -> object:
-    """Return an argument in a plain type, others as text; no code of the program runs."""
-    return value if identity(type(value)) in _PLAIN else printed_text((value,), " ", "")

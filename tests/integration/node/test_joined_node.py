@@ -20,6 +20,7 @@ from trailboss.rehearsal.run import fork_of
 from trailboss.testing import LocalChain
 from trailboss.views import explain_timer
 from trailboss.views.timer_list import TimerFilter, match_timer
+from trailboss.views.trace.executions import trace_height
 
 MECHANISMS = ("fifo", "lane", "auction", "globalbox")
 JOINED_AT = 20
@@ -86,13 +87,14 @@ def test_block_is_refused_when_it_lies_below_the_first_one(pair: Pair, height: i
         pair.joined.chain.blocks.record_at(height)
 
 
-def test_replay_and_export_are_refused_on_a_chain_without_its_first_blocks(pair: Pair, tmp_path: Path) -> None:
-    """Neither begins; nothing is written."""
+def test_replay_export_and_trace_are_refused_on_a_chain_without_its_first_blocks(pair: Pair, tmp_path: Path) -> None:
+    """None begins; nothing is written."""
     chain = pair.joined.chain
     for action in (
         lambda: verify_chain(chain),
         lambda: replay_to(chain, chain.height),
         lambda: export_chain(chain, tmp_path / "export"),
+        lambda: trace_height(chain, chain.height),
     ):
         with pytest.raises(Rejection, match=refused(pair, 0)):
             action()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.unit.explorer.standin import StandIn, look, words
 from trailboss.explorer import cells, links
-from trailboss.explorer.address_labels import Names, fixed_names, label_of
+from trailboss.explorer.address_labels import Names, fixed_names
 from trailboss.explorer.failures import source_lines, traceback_lines
 from trailboss.explorer.links import Query, parse_id
 from trailboss.explorer.pages.calendar import scale_of
@@ -14,6 +14,7 @@ from trailboss.explorer.text import blocks_words, octet_words, share_words, shor
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import U64_MAX
 from trailboss.testing import LocalChain
+from trailboss.views.accounts import label_of
 from trailboss.views.labels import LabelBook
 
 

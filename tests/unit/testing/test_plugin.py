@@ -154,3 +154,56 @@ def test_failing_test_shows_its_own_line_and_what_happened(pytester: pytest.Pyte
     result.stdout.no_fnmatch_line("*src/trailboss*")
     result.stdout.no_fnmatch_line("*contextlib*")
     pytester.runpytest_inprocess("--full-trace", "-k", "unknown").stdout.fnmatch_lines(["*trailboss/views/explain*"])
+
+
+FAILING = """
+    SOURCE = "def fail(payload):\\n    pvm_host.set_state(b'k', b'v')\\n    raise ValueError('no')\\n"
+
+
+    def test_fails(chain):
+        sender = chain.accounts[0]
+        actor = chain.deploy(SOURCE, sender=sender)
+        actor.call("fail", sender=sender)
+        chain.mine()
+        assert chain.height == 99
+"""
+
+
+CLOSED = FAILING.replace("chain.mine()", "chain.close()").replace(
+    "    def test", "    import pytest\n\n\n    @pytest.mark.trailboss(data_dir='chain')\n    def test"
+)
+
+
+def test_failing_test_shows_what_reverted_last(pytester: pytest.Pytester) -> None:
+    """The call tree of the last reverted execution, in a section of its own."""
+    pytester.makepyfile(FAILING)
+    shown = pytester.runpytest_inprocess().stdout
+    shown.fnmatch_lines(
+        ["*- trailboss: last reverted execution -*", "transaction 0x*reverted*line 3, in fail*", "*slot k: none → v*"]
+    )
+
+
+def test_failing_test_shows_no_trace_when_the_option_says_so_or_nothing_reverted(pytester: pytest.Pytester) -> None:
+    """Nor does a test that passes, whatever reverted in it, or one whose fixture is another thing."""
+    pytester.makepyfile(FAILING)
+    shown = pytester.runpytest_inprocess("--trailboss-no-trace").stdout
+    shown.no_fnmatch_line("*last reverted*")
+    pytester.makepyfile(FAILING.replace("== 99", "== 3"))
+    pytester.runpytest_inprocess("-rA").stdout.no_fnmatch_line("*last reverted*")
+    pytester.makepyfile("def test_calm(chain):\n    assert chain.height == 1")
+    pytester.runpytest_inprocess().stdout.no_fnmatch_line("*last reverted*")
+    other = (
+        "import pytest\n\n@pytest.fixture\ndef chain():\n    return 1\n\ndef test_other(chain):\n    assert chain == 2"
+    )
+    pytester.makepyfile(other)
+    pytester.runpytest_inprocess().stdout.no_fnmatch_line("*last reverted*")
+
+
+def test_failure_of_a_test_is_shown_when_its_chain_cannot_be_traced(pytester: pytest.Pytester) -> None:
+    """As when the test has closed it: the section says why, and the report is complete."""
+    pytester.makepyfile(CLOSED)
+    ended = pytester.runpytest_inprocess()
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(
+        ["*assert 2 == 99*", "*- trailboss: last reverted execution -*", "it cannot be traced: *"]
+    )

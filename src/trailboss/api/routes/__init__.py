@@ -17,10 +17,11 @@ from trailboss.api.routes import (
     state,
     submission,
     timers,
+    traces,
     transactions,
 )
 
 FREQUENT: Final = (chain, accounts, submission, transactions, timers, state)
-OTHERS: Final = (mechanisms, forecasts, search, calls_and_proofs, node, network, development, jobs)
+OTHERS: Final = (mechanisms, forecasts, search, calls_and_proofs, traces, node, network, development, jobs)
 # Every operation; a request tries them in this order.
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(each for subject in (*FREQUENT, *OTHERS) for each in subject.routes)

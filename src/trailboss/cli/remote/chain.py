@@ -31,6 +31,7 @@ from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
 from trailboss.views.explain.life import EarlierEvents
 from trailboss.views.records import Printed, TimerEntry, event_view, receipt_view, refused_receipt
 from trailboss.views.timer_list import ALL, ENDED, TimerFilter, list_live
+from trailboss.views.trace.tree import TreeNode
 
 WAIT_MS: Final = 10_000  # most time that a node waits for a block
 MILLISECONDS: Final = 1_000
@@ -256,6 +257,20 @@ class RemoteChain(ChainReader):
         """Return the ids of the timers, live and ended, that begin with hexadecimal digits; a few if there are many."""
         found = self._client.get("/search", prefix=digits, limit=FOUND_MAX)
         return [Hash32.parse(each) for each in found["timers"]]
+
+    def match_transactions(self, digits: str) -> list[Hash32]:
+        """Return the hashes of transactions that begin with hexadecimal digits; a few if there are many."""
+        found = self._client.get("/search", prefix=digits, limit=FOUND_MAX)
+        return [Hash32.parse(each["hash"]) for each in found["transactions"]]
+
+    def trace(self, subject: int | Hash32) -> Any:
+        """Return the JSON document of what a block, a transaction or a timer's latest fire did."""
+        return self._client.get(f"/trace/{subject}")
+
+    def trace_tree(self, subject: int | Hash32, *, calls: bool, lines: bool) -> TreeNode:
+        """Return the same as a tree to draw; see `trailboss.views.trace.records.Trace.tree`."""
+        query = {"calls": str(calls).lower(), "lines": str(lines).lower()}
+        return read(TreeNode, self._client.get(f"/trace/{subject}/tree", **query))
 
 
 def _still_waits(tx_hash: str) -> NotFound:

@@ -12,6 +12,7 @@ from trailboss.explorer.pages.mechanism import mechanism
 from trailboss.explorer.pages.overview import overview
 from trailboss.explorer.pages.search import nowhere, search
 from trailboss.explorer.pages.timers import timer, timers
+from trailboss.explorer.pages.traces import trace
 from trailboss.explorer.pages.validators import validators
 
 SUBJECT: Final = "{subject}"
@@ -31,6 +32,7 @@ PAGES: Final = (
     Page(f"{links.ROOT}/block/{SUBJECT}", block, links.BLOCKS),
     Page(f"{links.ROOT}/transaction/{SUBJECT}", transaction, links.BLOCKS),
     Page(f"{links.ROOT}/timer/{SUBJECT}", timer, links.TIMERS),
+    Page(f"{links.ROOT}/trace/{SUBJECT}", trace, links.BLOCKS, is_live=False),
     Page(f"{links.ROOT}/actor/{SUBJECT}", actor, links.ACCOUNTS),
     Page(f"{links.ROOT}/account/{SUBJECT}", account, links.ACCOUNTS),
 )

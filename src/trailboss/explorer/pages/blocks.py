@@ -17,7 +17,7 @@ from trailboss.index.answers.blocks import header_view, transaction_receipts
 from trailboss.index.answers.transactions import find_transaction, receipt_of
 from trailboss.mempool.records import Pooled
 from trailboss.model.blocks import Block, Origin
-from trailboss.model.transactions import Transaction
+from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.decision_view import decision_view
@@ -135,6 +135,7 @@ def _facts(reading: Reading, found: Block, *, span: str) -> parts.Facts:
         "Receipts root": cells.short_root(header.receipts_root),
         "Transactions root": cells.short_root(header.transactions_root) if found.transactions else None,
         "Parent": cells.block_hash(header.parent) if found.height else None,
+        "Trace": cells.link("Frames and host calls", links.trace(found.height)) if found.receipts else None,
     }
     return cells.facts("header", "Header", rows, span=span)
 
@@ -234,6 +235,7 @@ def _included(
         "Cycles used": f"{receipt.cycles_used:,} of {sent.cycles_limit:,}",
         "Cells used": f"{receipt.cells_used:,} of {sent.cells_limit:,}",
         "Fee": _fee(receipt),
+        "Trace": cells.link("Frames and host calls", links.trace(transaction_hash(sent))),
         "Returned": payload(receipt.return_value),
     }
     facts = cells.facts("receipt", "Receipt", rows, span=HALF)

@@ -126,7 +126,7 @@ def timer(reading: Reading, query: Query, subject: str) -> parts.Document:
         failure = error_sections(error, reading, fires[0][1].actor or fires[0][1].sender)
     sections = (
         *_outlook(reading, found, life),
-        _facts(reading, found),
+        _facts(reading, found, has_fired=bool(fires)),
         *_payer(reading, found),
         *failure,
         *tables.printed_sections(printed, reading.names),
@@ -148,7 +148,7 @@ def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator
     yield parts.Notice("outlook", title, words, tone=OUTLOOK_TONES[life.outlook_kind])
 
 
-def _facts(reading: Reading, found: TimerDetails) -> parts.Facts:
+def _facts(reading: Reading, found: TimerDetails, *, has_fired: bool = False) -> parts.Facts:
     names, live = reading.names, found.live
     height = cells.future(found.height, now=reading.height)
     if live is not None:
@@ -167,6 +167,7 @@ def _facts(reading: Reading, found: TimerDetails) -> parts.Facts:
         if found.cause is None
         else cells.line(_cause(found.cause), " in block ", cells.block(found.cause.height)),
         **({} if live is None else _live_facts(reading, live)),
+        "Trace": cells.link("Its latest fire, frame by frame", links.trace(found.timer_id)) if has_fired else None,
         "Remembered": None if remembered is None else f"until block {remembered.collected_after} at least",
     }
     return cells.facts("facts", "What it is", rows, span=HALF if live is not None else FULL)

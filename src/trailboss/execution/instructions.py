@@ -11,6 +11,7 @@ from trailboss.execution.host import CREATION_HANDLERS, run_handler
 from trailboss.execution.paid_execution import Run, handler_body
 from trailboss.execution.session import Scope
 from trailboss.governance import apply as governance
+from trailboss.governance.rules import Rules
 from trailboss.metering.meter import Meter
 from trailboss.model import transactions
 from trailboss.model.actors import Account
@@ -20,6 +21,7 @@ from trailboss.params import CostParams, deployment_price
 from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles
+from trailboss.vm.engine import Engine
 
 _OWNERS_WAY: Final[Mapping[type[transactions.Instruction], str]] = {
     kind: f": a timer is {done} by its own actor, which calls {call}, or by governance; the owner of the actor has a "
@@ -132,7 +134,7 @@ def _deploy(scope: Scope, instruction: transactions.DeployActor, meter: Meter) -
     """Create an actor and run its creation call. Decision: D-36."""
     session, deployer = scope.session, scope.envelope.sender
     # CHECK
-    source = _checked_source(scope, instruction.code)
+    source = checked_source(session.context.rules, session.engine, instruction.code)
     code_hash = keccak256(instruction.code)
     actor = transactions.derive_actor_address(Address(deployer), instruction.salt, code_hash, instruction.shard)
     account = session.ledger.account(actor)
@@ -162,7 +164,7 @@ def _upgrade(scope: Scope, instruction: transactions.UpgradeActor) -> Run:
     # CHECK
     governance.check_deployer(scope.session.context.rules, scope.envelope.sender, instruction.name)
     account = _check_actor(scope, instruction.actor)
-    _checked_source(scope, instruction.code)
+    checked_source(scope.session.context.rules, scope.session.engine, instruction.code)
     # RUN
     account.code_hash = keccak256(instruction.code)
     ledger.put(instruction.actor, account)
@@ -174,8 +176,13 @@ def _upgrade(scope: Scope, instruction: transactions.UpgradeActor) -> Run:
     return Run(actor=instruction.actor, events=(event,))
 
 
-def _checked_source(scope: Scope, code: bytes) -> str:
-    limit = scope.session.context.rules.params.limits.source_bytes_max
+def checked_source(rules: Rules, engine: Engine, code: bytes) -> str:
+    """Return the source that an actor can have, as text.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` for its size, its encoding or a syntax error, ``NON_DETERMINISTIC_CODE``.
+    """
+    limit = rules.params.limits.source_bytes_max
     if not 1 <= len(code) <= limit:
         what = f"source has {len(code)} bytes, outside 1..={limit}"
         raise Rejection(RejectionReason.INVALID_DATA, what, size=len(code), limit=limit)
@@ -184,7 +191,7 @@ def _checked_source(scope: Scope, code: bytes) -> str:
     except UnicodeDecodeError as error:
         what = f"source is not UTF-8 at byte {error.start}"
         raise Rejection(RejectionReason.INVALID_DATA, what, offset=error.start) from None
-    scope.session.engine.check_source(source, keccak256(code))
+    engine.check_source(source, keccak256(code))
     return source
 
 

@@ -3,7 +3,7 @@
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from trailboss.vm.failures import TRACEBACK
 
 if TYPE_CHECKING:
     from trailboss.testing.base_chain import BaseChain
+    from trailboss.testing.local_chain import LocalChain
 
 
 class ChainWarning(UserWarning):
@@ -78,6 +79,11 @@ class ActorHandle(Struct, frozen=True):
     def call(self, handler: str, payload: bytes = b"", *, sender: TestAccount, **options: Any) -> Receipt:
         """Call a handler in a transaction; options as `LocalChain.send`."""
         return self.chain.send(ExecuteActor(self.address, handler, payload), sender=sender, **options)
+
+    def simulate(self, handler: str, payload: bytes = b"", *, sender: "Party", **options: Any) -> Receipt:
+        """Call a handler in a transaction that changes nothing, sent by anyone; options as `LocalChain.simulate`."""
+        chain = cast("LocalChain", self.chain)
+        return chain.simulate(ExecuteActor(self.address, handler, payload), sender=sender, **options)
 
     def view(self, handler: str, payload: bytes = b"", *, sender: TestAccount | None = None) -> Answer:
         """Call a handler read-only, by default as the first account: no transaction, no fee; changes are refused."""

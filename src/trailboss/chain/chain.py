@@ -21,7 +21,7 @@ from trailboss.model.transactions import Transaction
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.primitives.units import U64_MAX, Height
+from trailboss.primitives.units import U64_MAX
 from trailboss.sandbox.engines import check_engine, new_engine
 from trailboss.state.disk.files import RESTORE
 from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSettings

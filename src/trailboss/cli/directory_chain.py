@@ -10,6 +10,9 @@ from trailboss.cli.errors import Mistake
 from trailboss.cli.values import parse_hash
 from trailboss.model.transactions import Instruction, SetBalance, Transaction
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.rehearsal.forecast import QueueForecast, forecast_queue
+from trailboss.rehearsal.overrides import Overrides
+from trailboss.rehearsal.simulate import simulate, simulate_fire, state_after
 from trailboss.sandbox.engines import can_run
 from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_list
 from trailboss.views.explain import life
@@ -71,6 +74,22 @@ class DirectoryChain(Chain):
     def ask_view(self, actor: Address, handler: str, payload: bytes, sender: Address) -> Answer:
         """Run a handler read-only, with as many cycles as a block has."""
         return ask_actor(self, actor, handler, payload, sender=sender)
+
+    def simulate(
+        self, instruction: Instruction, sender: Address, terms: Terms, height: int | None, overrides: Overrides
+    ) -> Receipt:
+        """Return the receipt that an instruction would have, as after the block of a height; None for the last one."""
+        past = self if height is None else state_after(self, height)
+        return simulate(past, self.engine, instruction, sender, terms=terms, overrides=overrides)
+
+    def simulate_fire(self, timer_id: Hash32, height: int | None, overrides: Overrides) -> Receipt:
+        """Return the receipt that a timer's next fire would have, likewise."""
+        past = self if height is None else state_after(self, height)
+        return simulate_fire(past, self.engine, timer_id, overrides=overrides)
+
+    def forecast(self, blocks: int) -> QueueForecast:
+        """Return what becomes of the live timers in the next blocks."""
+        return forecast_queue(self, blocks)
 
     latest_events = life.latest_events
     list_timers = timer_list.list_timers

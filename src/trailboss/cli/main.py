@@ -50,6 +50,7 @@ PANELS: Final = {
         ("timer", "blocks:timer", "Explain one timer."),
         ("mailbox", "blocks:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
         ("block", "blocks:block", "Show a block, or how it chose among its due timers."),
+        ("forecast", "forecast:forecast", "Forecast what live timers do in the next blocks if nothing is sent."),
         ("quote", "forecast:quote", "Quote the price of a timer scheduled now, and how often one would have run."),
         ("runway", "forecast:runway", "Show how many fires a balance pays for, and in which block it runs out."),
         ("watch", "watch:watch", "Watch which payers run out of money first, and raise alerts before they do."),

@@ -17,7 +17,7 @@ from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.rehearsal.run import Payment, fork_of, payment_of
-from trailboss.rehearsal.simulate import endings
+from trailboss.rehearsal.simulate import CYCLES_MAX, endings
 from trailboss.views.explain.decision_view import REASONS
 from trailboss.views.explain.life import outlook
 from trailboss.views.records import block_events
@@ -28,7 +28,6 @@ from trailboss.vm.engine import Engine
 FORECAST_BLOCKS: Final = 100  # blocks that a forecast builds, by default
 FORECAST_BLOCKS_MAX: Final = 10_000  # most blocks that it builds
 TIMERS_MAX: Final = 10_000  # most ends of timers that it lists, and most waiting timers
-CYCLES_MAX: Final = 200_000_000  # cycles of fires after which it builds no further block
 FIRES: Final = "fires"
 REVERTS: Final = "reverts"
 WAITS: Final = "waits"

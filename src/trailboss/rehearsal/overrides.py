@@ -39,6 +39,71 @@ class Overrides(Struct, frozen=True, kw_only=True):
 
 
 NO_OVERRIDES: Final = Overrides()
+BASEFEES: Final = ("cycle_basefee", "cell_basefee", "lane_basefee")
+
+
+def overrides_of(document: Mapping[str, Any]) -> Overrides:
+    """Return overrides that are written as JSON; `to_document` writes them.
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for a member that there is not, or one of another kind.
+    """
+    unknown = sorted(document.keys() - set(Overrides.__struct_fields__))
+    if unknown:
+        what = f"overrides have no {unknown[0][:60]!r}; there are: {', '.join(Overrides.__struct_fields__)}"
+        raise Rejection(RejectionReason.INVALID_INPUT, what, field=unknown[0][:60])
+    slots: dict[Address, dict[bytes, bytes | None]] = {}
+    for actor, names in _members(document, "slots"):
+        if not isinstance(names, dict):
+            raise _refused(f"of the slots of {actor} is {type(names).__name__}, it must be an object", field="slots")
+        slots[actor] = {
+            _octets("a slot's name", name): None if value is None else _octets("a slot's value", value)
+            for name, value in names.items()
+        }
+    return Overrides(
+        balances=dict(_members(document, "balances")),
+        slots=slots,
+        code={actor: _text(actor, source) for actor, source in _members(document, "code")},
+        **{name: document.get(name) for name in BASEFEES},
+    )
+
+
+def to_document(overrides: Overrides) -> dict[str, Any]:
+    """Return overrides as JSON writes them."""
+    slots = {
+        str(actor): {f"0x{name.hex()}": None if value is None else f"0x{value.hex()}" for name, value in named.items()}
+        for actor, named in overrides.slots.items()
+    }
+    code = {str(actor): source.decode(errors="replace") for actor, source in overrides.code.items()}
+    parts = {
+        "balances": {str(each): amount for each, amount in overrides.balances.items()},
+        "slots": slots,
+        "code": code,
+    }
+    basefees = {name: getattr(overrides, name) for name in BASEFEES}
+    return {name: part for name, part in (parts | basefees).items() if part not in (None, {})}
+
+
+def _members(document: Mapping[str, Any], name: str) -> list[tuple[Address, Any]]:
+    part = document.get(name, {})
+    if not isinstance(part, dict):
+        raise _refused(f"of {name} is {type(part).__name__}, it must be an object of addresses", field=name)
+    return [(Address.parse(address), value) for address, value in part.items()]
+
+
+def _octets(what: str, text: object) -> bytes:
+    try:
+        if isinstance(text, str) and text.startswith("0x"):
+            return bytes.fromhex(text[2:])
+    except ValueError:
+        pass
+    raise _refused(f"of {what} is {str(text)[:60]!r}, it must be 0x and two hexadecimal digits a byte", field="slots")
+
+
+def _text(actor: Address, source: object) -> bytes:
+    if not isinstance(source, str):
+        raise _refused(f"of the code of {actor} is {type(source).__name__}, it must be text", field="code")
+    return source.encode()
 
 
 def write_overrides(chain: ChainReader, overrides: Overrides, overlay: Overlay, engine: Engine) -> None:
@@ -100,7 +165,7 @@ def _set_code(rules: Rules, ledger: Ledger, engine: Engine, actor: Address, code
 def _set_basefees(rules: Rules, overrides: Overrides, overlay: Overlay) -> None:
     given = {
         name: _in_range(name, getattr(overrides, name), PRICE_MAX)
-        for name in ("cycle_basefee", "cell_basefee", "lane_basefee")
+        for name in BASEFEES
         if getattr(overrides, name) is not None
     }
     lane_basefee = given.pop("lane_basefee", None)

@@ -44,6 +44,7 @@ from trailboss.vm.engine import Engine
 
 FIRE_BLOCKS_MAX: Final = 100_000  # most blocks until a fire; where nothing happens, they cost next to nothing
 BUSY_BLOCKS_MAX: Final = 1_000  # most of them in which something happens
+CYCLES_MAX: Final = 100_000_000  # cycles after which no further block is built, a second or two of work
 
 
 def simulate(
@@ -131,21 +132,21 @@ def simulate_fire(
             what = f"there is no live timer {Hash32(timer_id)} after block {chain.height}"
             raise Rejection(RejectionReason.NOT_FOUND, what, timer_id=timer_id.hex())
         last = min(fork.height + FIRE_BLOCKS_MAX, U64_MAX - 1)
-        busy = 0
+        busy = cycles = 0
         for block in fork.advance_to(last):
             found = _end_in(block, timer)
             if found is not None:
                 return found
             busy += bool(block.receipts or block.events)
-            if busy == BUSY_BLOCKS_MAX:
+            cycles += block.header.cycles_used
+            if busy == BUSY_BLOCKS_MAX or cycles > CYCLES_MAX:
                 break
-        else:
-            block = fork.head
+        height = fork.height
     what = (
-        f"timer {Hash32(timer_id)}, due at height {timer.height}, has not fired by block {block.height}, and a "
-        f"simulation runs at most {FIRE_BLOCKS_MAX:,} blocks, {BUSY_BLOCKS_MAX:,} of them with something in them"
+        f"timer {Hash32(timer_id)}, due at height {timer.height}, has not fired by block {height}: a simulation builds "
+        f"at most {FIRE_BLOCKS_MAX:,} blocks, {BUSY_BLOCKS_MAX:,} in which something happens, for {CYCLES_MAX:,} cycles"
     )
-    raise Rejection(RejectionReason.INVALID_INPUT, what, timer_id=timer_id.hex(), height=block.height)
+    raise Rejection(RejectionReason.INVALID_INPUT, what, timer_id=timer_id.hex(), height=height)
 
 
 def state_after(chain: Chain, height: int, *, engine: Engine | None = None) -> ChainReader:
@@ -184,7 +185,7 @@ def endings(block: Block) -> Iterator[tuple[bytes, Ending]]:
 
 
 def _end_in(block: Block, timer: Timer) -> Receipt | None:
-    """Return the receipt of a timer's fire in a block, or the refusal of one that it ended without; None for neither."""
+    """Return the receipt of a timer's fire in a block, a refusal if it ended without one; None for neither."""
     for receipt in block.receipts:
         if receipt.origin is Origin.TIMER and receipt.timer_id == timer.timer_id:
             return receipt_view(receipt, block.height)

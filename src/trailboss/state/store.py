@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
 from trailboss.state import commitment, keys, tree
 from trailboss.state.commitment import Roots, state_root
-from trailboss.state.keys import HEIGHT_WIDTH, KEY_WIDTHS, STORAGE, STORAGE_BYTE, TIMER_ID_START, TIMERS, TIMERS_BYTE
+from trailboss.state.keys import HEIGHT_WIDTH, STORAGE_BYTE, TIMER_ID_START, TIMERS, TIMERS_BYTE
 from trailboss.state.slots import SlotIndex, decode_slot
 from trailboss.state.view import StoreView, Trail
 
@@ -160,7 +160,7 @@ class Store(ABC):
         if height == self.height:
             return self.view()
         restored, root, roots, _ = self._state_at(height)
-        return StoreView(self, self._followed(), height, root, roots, restored)
+        return StoreView(self, self._followed(), height, root, roots, restored=restored)
 
     def _followed(self) -> Trail:
         """Return the current point; from the first one on, going back reads the values that it replaces."""

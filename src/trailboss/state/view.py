@@ -86,6 +86,7 @@ class StoreView:
         height: int,
         state_root: Hash32,
         roots: Roots,
+        *,
         restored: Mapping[bytes, bytes | None] = MappingProxyType({}),
     ) -> None:
         """View a store from its current point on, after the block of a height, with that block's root and trees.

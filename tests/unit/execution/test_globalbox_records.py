@@ -47,8 +47,8 @@ from trailboss.model.timers import RECORD_VERSION, Timer, TimerEnd, encode_timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import system_address
 from trailboss.primitives.units import Cycles, Height
-from trailboss.state.keys import config_key, ended_key, fire_key, timer_key
 from trailboss.state.branch import BranchStore
+from trailboss.state.keys import config_key, ended_key, fire_key, timer_key
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import MemoryStore
 

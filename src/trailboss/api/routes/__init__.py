@@ -13,6 +13,7 @@ from trailboss.api.routes import (
     network,
     node,
     search,
+    simulation,
     state,
     submission,
     timers,
@@ -20,6 +21,6 @@ from trailboss.api.routes import (
 )
 
 FREQUENT: Final = (chain, accounts, submission, transactions, timers, state)
-OTHERS: Final = (mechanisms, forecasts, search, calls_and_proofs, node, network, development)
+OTHERS: Final = (mechanisms, forecasts, search, calls_and_proofs, simulation, node, network, development)
 # Every operation; a request tries them in this order.
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(each for subject in (*FREQUENT, *OTHERS) for each in subject.routes)

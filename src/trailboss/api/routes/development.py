@@ -9,7 +9,7 @@ from trailboss.api.operations import Call, Routes
 from trailboss.api.requests import U64, Positive, choice, integer
 from trailboss.api.routes.chain import HeightAnswer
 from trailboss.api.routes.submission import TIMEOUT_DEFAULT, SubmissionOutcome, outcome_answer
-from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
+from trailboss.api.transaction_shape import INSTRUCTION_RULE, INSTRUCTION_SCHEMA
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.node.block_builder import ADVANCE_MAX
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 routes: Final = Routes("development")
 REFUSES: Final = (HttpReason.DEVELOPMENT_ONLY, HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE)
-INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
 
 class PaceAnswer(Struct, frozen=True):

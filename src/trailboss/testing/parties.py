@@ -76,6 +76,10 @@ class ActorHandle(Struct, frozen=True):
     address: Address
     receipt: Receipt
 
+    def __hash__(self) -> int:
+        # A receipt holds values that have no hash; a handle can stand for its address in a table.
+        return hash(self.address)
+
     def call(self, handler: str, payload: bytes = b"", *, sender: TestAccount, **options: Any) -> Receipt:
         """Call a handler in a transaction; options as `LocalChain.send`."""
         return self.chain.send(ExecuteActor(self.address, handler, payload), sender=sender, **options)

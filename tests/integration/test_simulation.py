@@ -164,7 +164,10 @@ def test_overrides_hold_until_a_timer_fires() -> None:
 @pytest.mark.parametrize(
     ("override", "what"),
     [
-        ({"balances": {b"\x42" * 20: -1}}, r"balance of 0x4242\w+ is -1, it must be an integer within 0\.\.=2\*\*128 - 1"),
+        (
+            {"balances": {b"\x42" * 20: -1}},
+            r"balance of 0x4242\w+ is -1, it must be an integer within 0\.\.=2\*\*128 - 1",
+        ),
         ({"balances": {b"\x42" * 20: 2**128}}, "is 129 bits, it must be"),
         ({"balances": {b"\x42" * 20: 2**128 - 1}}, "makes the supply .* more than 128 bits"),
         ({"balances": {b"\x42" * 20: "5cby"}}, "is '5cby', it must be"),
@@ -207,7 +210,9 @@ def test_fire_that_does_not_come_is_said_so() -> None:
     cancelled = chain.simulate_fire(doomed)
     assert cancelled.error is not None
     assert cancelled.error.what.endswith("does not fire: it is cancelled in block 5")
-    with pytest.raises(Rejection, match=r"due at height 300\d+, has not fired by block 1000\d\d: a simulation builds at"):
+    with pytest.raises(
+        Rejection, match=r"due at height 300\d+, has not fired by block 1000\d\d: a simulation builds at"
+    ):
         chain.simulate_fire(far)
 
 

@@ -1,6 +1,7 @@
 """The chain of a directory, as commands use it: the command builds its blocks."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 
 from trailboss.chain import Chain, Snapshot
@@ -8,14 +9,17 @@ from trailboss.chain.development import DEPLOYER, development_account, draft_dro
 from trailboss.chain.drafts import Terms, draft_transaction, draft_unsigned
 from trailboss.cli.errors import Mistake
 from trailboss.cli.values import parse_hash
+from trailboss.forecast.quote import Quote, quote_timer
+from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, SetBalance, Transaction
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.rehearsal.forecast import QueueForecast, forecast_queue
+from trailboss.rehearsal.forecast import QueueForecast, ahead_of, forecast_beside, forecast_queue, forecast_timer
 from trailboss.rehearsal.overrides import Overrides
 from trailboss.rehearsal.simulate import simulate, simulate_fire, state_after
 from trailboss.sandbox.engines import can_run
 from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_list
 from trailboss.views.explain import life
+from trailboss.views.mechanism.base import Outlook
 from trailboss.views.read_only_calls import ask_actor, try_timer
 from trailboss.views.records import build_block
 
@@ -97,5 +101,15 @@ class DirectoryChain(Chain):
 
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Return a timer's whole life; its next fire is tried if this machine can run the chain's actors."""
-        attempt = partial(try_timer, self) if can_run(self.genesis.image) else None
-        return explain_timer(self, timer_id, attempt=attempt)
+        if not can_run(self.genesis.image):
+            return explain_timer(self, timer_id)
+
+        def ahead(timer: Timer, told: Outlook) -> str:
+            return forecast_beside(self, timer, forecast_timer(self, timer), told)
+
+        return explain_timer(self, timer_id, attempt=partial(try_timer, self), ahead=ahead)
+
+    def quote(self, height: int, gas_limit: int, tip: int | None, actor: Address | None, blocks: int) -> Quote:
+        """Quote a timer that is scheduled now, with what is ahead of it if this machine can run the chain's actors."""
+        with ahead_of(self, height) if can_run(self.genesis.image) else nullcontext() as future:
+            return quote_timer(self, height, gas_limit, tip, actor=actor, blocks=blocks, future=future)

@@ -4,14 +4,16 @@ from threading import Lock
 
 from trailboss.chain.drafts import Terms
 from trailboss.chain.view import ChainView
+from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction
 from trailboss.params import ChainParams
-from trailboss.primitives.octets import Address, Hash32
-from trailboss.rehearsal.forecast import Ahead, look_ahead
+from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
+from trailboss.rehearsal.forecast import FORECAST_BLOCKS, Ahead, forecast_beside, look_ahead
 from trailboss.rehearsal.overrides import Overrides
 from trailboss.rehearsal.simulate import simulate, simulate_fire
 from trailboss.sandbox.engines import new_engine
 from trailboss.views import Receipt
+from trailboss.views.mechanism.base import Outlook
 
 
 class Workbench:
@@ -23,8 +25,8 @@ class Workbench:
     def __init__(self, params: ChainParams, image: bytes) -> None:
         """Take a chain's parameters and the digest of its image; the image is loaded with the first frame."""
         self._engine = new_engine(params, image)
-        self._ahead: Ahead | None = None
-        self._asked: tuple[Hash32, int] | None = None
+        self._head = ZERO_HASH
+        self._ahead: dict[int, Ahead] = {}  # forecasts of that head, by their number of blocks
         self._turn = Lock()
 
     def simulate(
@@ -40,12 +42,21 @@ class Workbench:
             return simulate_fire(view, self._engine, timer_id, overrides=overrides)
 
     def ahead(self, view: ChainView, blocks: int) -> Ahead:
-        """Return the forecast of a view's next blocks, and its fork to read; the last one asked for is kept."""
-        asked = view.head.hash, blocks
+        """Return the forecast of a view's next blocks, and the view after them; those of the last head are kept."""
         with self._turn:
-            if self._ahead is None or self._asked != asked:
-                self._ahead, self._asked = look_ahead(view, blocks, engine=self._engine), asked
-            return self._ahead
+            if self._head != view.head.hash:
+                self._ahead.clear()
+                self._head = view.head.hash
+            if blocks not in self._ahead:
+                self._ahead[blocks] = look_ahead(view, blocks, engine=self._engine)
+            return self._ahead[blocks]
+
+    def beside(self, view: ChainView, timer: Timer, told: Outlook) -> str:
+        """Return what the forecast has of a live timer, if that is more than its outlook says; else empty."""
+        if timer.height > view.height + FORECAST_BLOCKS:
+            return ""
+        found = self.ahead(view, FORECAST_BLOCKS).forecast.of(timer.timer_id)
+        return forecast_beside(view, timer, next(iter(found), None), told)
 
     def close(self) -> None:
         """Release the engine, once nothing runs any more."""

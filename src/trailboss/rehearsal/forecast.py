@@ -1,7 +1,7 @@
 """The live queue, block by block, as it runs if nothing more is sent: a fork builds the blocks. Decision: D-116."""
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Final
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.reader import ChainReader
+from trailboss.chain.view import ChainView
 from trailboss.governance.markets import is_active
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.events import TIMER_SCHEDULED
@@ -20,6 +21,7 @@ from trailboss.rehearsal.run import Payment, fork_of, payment_of
 from trailboss.rehearsal.simulate import CYCLES_MAX, endings
 from trailboss.views.explain.decision_view import REASONS
 from trailboss.views.explain.life import outlook
+from trailboss.views.mechanism.base import Outlook, OutlookKind, next_block_for
 from trailboss.views.records import block_events
 from trailboss.views.shared_fields import extended
 from trailboss.views.text import counted, failure_words
@@ -27,6 +29,7 @@ from trailboss.vm.engine import Engine
 
 FORECAST_BLOCKS: Final = 100  # blocks that a forecast builds, by default
 FORECAST_BLOCKS_MAX: Final = 10_000  # most blocks that it builds
+BLOCKS_AFTER: Final = 50  # blocks after the height of a timer that is quoted, in which it would run
 TIMERS_MAX: Final = 10_000  # most ends of timers that it lists, and most waiting timers
 FIRES: Final = "fires"
 REVERTS: Final = "reverts"
@@ -72,10 +75,8 @@ class Ahead(Struct, frozen=True):
     """A forecast, and the fork that has built its blocks; close the fork."""
 
     fork: Chain
+    view: ChainView  # the fork at its last block, which any thread may read
     forecast: QueueForecast
-
-
-OnBlock = Callable[[Block], object]
 
 
 def forecast_queue(chain: ChainReader, blocks: int = FORECAST_BLOCKS, *, engine: Engine | None = None) -> QueueForecast:
@@ -98,9 +99,12 @@ def forecast_queue(chain: ChainReader, blocks: int = FORECAST_BLOCKS, *, engine:
 
 
 def look_ahead(
-    chain: ChainReader, blocks: int = FORECAST_BLOCKS, *, engine: Engine | None = None, on_block: OnBlock | None = None
+    chain: ChainReader, blocks: int = FORECAST_BLOCKS, *, engine: Engine | None = None, until: bytes | None = None
 ) -> Ahead:
-    """Return a forecast together with its fork, which the caller closes; otherwise as `forecast_queue`."""
+    """Return a forecast together with its fork, which the caller closes; otherwise as `forecast_queue`.
+
+    With ``until``, the id of a timer, it ends with the block in which that one fires or ends.
+    """
     if not 1 <= blocks <= FORECAST_BLOCKS_MAX:
         what = f"a forecast of {blocks} blocks: it can be of 1..={FORECAST_BLOCKS_MAX}"
         raise Rejection(RejectionReason.INVALID_INPUT, what, field="blocks", value=str(blocks))
@@ -109,14 +113,44 @@ def look_ahead(
         watch = _Watch(fork, min(chain.height + blocks, U64_MAX - 1))
         for block in fork.advance_to(watch.last):
             watch.follow(block)
-            if on_block is not None:
-                on_block(block)
-            if watch.cycles_used > CYCLES_MAX or watch.is_full:
+            if watch.cycles_used > CYCLES_MAX or watch.is_full or watch.has_ended(until):
                 break
-        return Ahead(fork, watch.forecast(chain.height))
+        return Ahead(fork, fork.publish(), watch.forecast(chain.height))
     except BaseException:
         fork.close()
         raise
+
+
+@contextmanager
+def ahead_of(chain: ChainReader, height: int, *, engine: Engine | None = None) -> Iterator[ChainView | None]:
+    """Yield a view of the chain as it will be some blocks after a height; None for one too far ahead."""
+    if not chain.height < height <= chain.height + FORECAST_BLOCKS:
+        yield None
+        return
+    ahead = look_ahead(chain, height - chain.height + BLOCKS_AFTER, engine=engine)
+    with closing(ahead.fork):
+        yield ahead.view
+
+
+def forecast_timer(
+    chain: ChainReader, timer: Timer, *, engine: Engine | None = None, blocks: int = FORECAST_BLOCKS
+) -> ForecastTimer | None:
+    """Return what becomes of one live timer in the next blocks; None if it is due later. Complexity: until it ends."""
+    if timer.height > chain.height + blocks:
+        return None
+    ahead = look_ahead(chain, blocks, engine=engine, until=timer.timer_id)
+    with closing(ahead.fork):
+        return next(iter(ahead.forecast.of(timer.timer_id)), None)
+
+
+def forecast_beside(chain: ChainReader, timer: Timer, found: ForecastTimer | None, told: Outlook) -> str:
+    """Return what a forecast has of a timer, in words, if that is more than its outlook says; else empty."""
+    if found is None:
+        return ""
+    kinds = {FIRES: OutlookKind.RUNS, REVERTS: OutlookKind.REVERTS, WAITS: OutlookKind.WAITS}
+    kinds |= {"expired": OutlookKind.EXPIRES, "unfunded": OutlookKind.UNFUNDED}
+    is_alike = kinds.get(found.outcome) is told.kind and found.block in (None, next_block_for(chain, timer))
+    return "" if is_alike else f"{forecast_words(found)}, if nothing is sent until then"
 
 
 def forecast_words(found: ForecastTimer) -> str:
@@ -157,6 +191,10 @@ class _Watch:
     def is_full(self) -> bool:
         """Whether as many ends have been seen as are listed."""
         return len(self._rows) >= TIMERS_MAX
+
+    def has_ended(self, timer_id: bytes | None) -> bool:
+        """Return whether a timer has fired or ended."""
+        return timer_id is not None and any(row.timer_id == timer_id for row in reversed(self._rows))
 
     def follow(self, block: Block) -> None:
         """Take in the next block."""

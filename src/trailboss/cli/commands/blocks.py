@@ -108,7 +108,12 @@ def explain(run: Invocation, timer_id: options.TimerId) -> None:
         for step in life.steps
     ]
     waited = {"waited": life.waited or None, "waits": life.waits, "bids": life.bids, "fires": life.fires}
-    ended = {"outlook": life.outlook or None, "reverted": life.has_reverted, "failure": life.failure}
+    ended = {
+        "outlook": life.outlook or None,
+        "reverted": life.has_reverted,
+        "failure": life.failure,
+        "forecast": life.forecast or None,
+    }
     document = {"timer_id": life.timer_id, "state": life.state, "steps": steps, **waited, **ended}
     if run.as_json:
         output.print_json(document)

@@ -8,7 +8,7 @@ from trailboss.cli.command import Invocation, command
 from trailboss.cli.options import ANYONE, LIMIT, Limit, Number, Text, argument, complete_account, number, option
 from trailboss.cli.output import Cell, columns, note, print_facts, print_json, print_section, print_table
 from trailboss.cli.targets import find_actor, find_timer, resolve_actor
-from trailboss.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
+from trailboss.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote
 from trailboss.forecast.runway import PaidActor, Reach, runway_of
 from trailboss.primitives.units import format_cby
 from trailboss.rehearsal.forecast import FORECAST_BLOCKS, FORECAST_BLOCKS_MAX, ForecastTimer, forecast_words
@@ -88,7 +88,7 @@ def quote(
     Example: trailboss quote --height 500 --gas-limit 50000
     """
     owner = None if actor is None else find_actor(run.chain, actor)
-    found = quote_timer(run.chain, height, gas_limit, tip, actor=owner, blocks=blocks)
+    found = run.chain.quote(height, gas_limit, tip, owner, blocks)
     if run.as_json:
         print_json({**to_json_value(found), "per_cycle": found.per_cycle})
         return
@@ -98,7 +98,14 @@ def quote(
     print_section("Chance", CHANCES, [(counted(each.within, "block"), each.runs, each.of) for each in found.chances])
     typer.echo()
     ahead = _backlog(found.ahead, f"due by height {found.height:,}")
-    print_facts({"judged by": _judged(found), "waiting": _backlog(found.waiting, "due by now"), "ahead": ahead})
+    print_facts(
+        {
+            "forecast": _expected(found),
+            "judged by": _judged(found),
+            "waiting": _backlog(found.waiting, "due by now"),
+            "ahead": ahead,
+        }
+    )
     for remark in found.notes:
         note(f"note: {remark}")
 
@@ -126,6 +133,21 @@ def _prices(found: Quote) -> list[tuple[Cell, ...]]:
         *((what, price, f"{n:,} {name}", format_cby(price * n), price * n) for what, price, n, name in parts),
         ("must be in the balance", "", "", format_cby(found.max_cost), found.max_cost),
     ]
+
+
+def _expected(found: Quote) -> str | None:
+    """Return when it would run, if nothing else is sent."""
+    expected = found.expected
+    if expected is None:
+        return None
+    if expected.block is None:
+        why = "" if expected.why is None else f": {REASONS[expected.why]}"
+        return f"if nothing else is sent, it does not run by block {expected.last_block:,}{why}"
+    late = expected.block - found.height
+    after = f", {counted(late, 'block')} late" if late else ""
+    why = f" ({REASONS[expected.why]})" if expected.why is not None else ""
+    price = f"at {expected.per_cycle:,} a cycle, up to {_money(expected.max_cost)}"
+    return f"if nothing else is sent, it runs in block {expected.block:,}{after}{why}, {price}"
 
 
 def _judged(found: Quote) -> str:

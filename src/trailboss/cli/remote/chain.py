@@ -18,6 +18,7 @@ from trailboss.cli.remote.view import RemoteRecords, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
 from trailboss.execution.genesis import decode_genesis
+from trailboss.forecast.quote import ExpectedRun, Quote, quote_timer
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
 from trailboss.model.events import EventRecord
@@ -29,6 +30,7 @@ from trailboss.rehearsal.forecast import ForecastTimer, QueueForecast
 from trailboss.rehearsal.overrides import Overrides, to_document
 from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
 from trailboss.views.explain.life import EarlierEvents
+from trailboss.views.mechanism.base import Outlook
 from trailboss.views.records import Printed, TimerEntry, event_view, receipt_view, refused_receipt
 from trailboss.views.timer_list import ALL, ENDED, TimerFilter, list_live
 
@@ -249,7 +251,19 @@ class RemoteChain(ChainReader):
         """Return a timer's whole life."""
         found = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")
         earlier = EarlierEvents(scheduled=found["scheduled"], agent=octets_of(found["agent"]))
-        return explain_timer(self, timer_id, found["heights"], earlier, attempt=self._try_timer)
+        return explain_timer(self, timer_id, found["heights"], earlier, attempt=self._try_timer, ahead=self._beside)
+
+    def quote(self, height: int, gas_limit: int, tip: int | None, actor: Address | None, blocks: int) -> Quote:
+        """Quote a timer that is scheduled now, with what the node has ahead of it."""
+        found = quote_timer(self, height, gas_limit, tip, actor=actor, blocks=blocks)
+        terms = {"tip": tip, "actor": None if actor is None else str(actor), "blocks": blocks}
+        expected = self._client.get("/quote", height=height, gas_limit=gas_limit, **terms)["expected"]
+        return replace(found, expected=None if expected is None else read(ExpectedRun, expected))
+
+    def _beside(self, timer: Timer, _: Outlook) -> str:
+        """Return what a node's forecast has of a live timer beside its outlook."""
+        found = self._client.get(f"/timers/{Hash32(timer.timer_id)}/explain", limit=1)["forecast"]
+        return found or ""
 
     def _try_timer(self, timer: Timer) -> ErrorObject | None:
         """Return the error with which a live timer's fire would revert now; None if it would not."""

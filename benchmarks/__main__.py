@@ -25,6 +25,7 @@ from benchmarks import (
     phases,
     queue,
     scale,
+    simulation,
     simulator,
     startup,
     state_sync,
@@ -59,6 +60,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "codec": codec.run,
     "frames": frames.run,
     "phases": phases.run,
+    "simulation": simulation.run,
     "simulator": simulator.run,
 }
 """Each takes the number of rounds and whether to measure the sizes that take minutes to build."""

@@ -51,6 +51,7 @@ shows the same as a page, without a script and without requests to other hosts.
 - **One height.** An answer is wholly of one block, the last one when the request came. Reads never wait for a block,
   and no block waits for a read. Two paths run a program, between two blocks: `POST /view`, with at most 1,000,000
   cycles, and `/timers/{timer_id}/explain`, which tries the handler of a live timer with the cycles that its fire has.
+  Simulations and forecasts run beside the chain, on the state after the block, and no block waits for them either.
 - **Nothing is ignored.** A misspelt parameter, a member that stands twice, a number out of range is refused by name.
 - **Connections** stay open for 5 seconds after an answer.
 - **HEAD** works wherever GET does. A POST with a body names its type: `Content-Type: application/json`, or
@@ -174,6 +175,7 @@ def examples(scene: Scene) -> dict[str, Example]:
         "mailbox": "/mailbox",
         "globalbox": "/globalbox",
         "auction": "/auction",
+        "forecast": "/forecast?blocks=20&limit=1",
         "quote": f"/quote?height={MINED + DUE_IN}&gas_limit={GAS}",
         "runway": f"/runway/{scene.actor}",
         "watchtower": "/watchtower",
@@ -184,6 +186,15 @@ def examples(scene: Scene) -> dict[str, Example]:
     }
     bodies: dict[str, tuple[str, Mapping[str, Any]]] = {
         "view": ("/view", {"actor": scene.actor, "handler": "ticks"}),
+        "simulate_transaction": (
+            "/simulate",
+            {
+                "sender": scene.account,
+                "instruction": {"System": {"Transfer": {"to": scene.actor, "amount": 5}}},
+                "overrides": {"cycle_basefee": 20_000},
+            },
+        ),
+        "simulate_timer": ("/simulate/fire", {"timer_id": scene.timer}),
         "proof": ("/proof", {"kind": "timer", "timer_id": scene.timer}),
         "faucet": ("/faucet", {"address": scene.account}),
         "dev_mine": ("/dev/mine", {"blocks": 2}),

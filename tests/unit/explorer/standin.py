@@ -14,6 +14,7 @@ from trailboss.model.timers import Timer
 from trailboss.node.block_builder import Published
 from trailboss.node.feed import Feed
 from trailboss.node.options import NodeOptions
+from trailboss.node.workbench import Workbench
 from trailboss.primitives.errors import ErrorObject
 from trailboss.views.read_only_calls import try_timer
 
@@ -36,6 +37,7 @@ class StandIn:
         self.pace = self.options.pace
         self.health = SimpleNamespace(status="running", reason="")
         self.network = None
+        self.workbench = Workbench(self.chain.params, self.chain.genesis.image)
 
     def step(self) -> None:
         """Play a step of the scene, and publish it."""
@@ -52,6 +54,7 @@ class StandIn:
 
     def close(self) -> None:
         """Let go of everything."""
+        self.workbench.close()
         self.index.close()
         self.scene.chain.close()
 

@@ -184,15 +184,19 @@ def examples(scene: Scene) -> dict[str, Example]:
         "search": f"/search?prefix={scene.actor[:8]}",
         "health": "/health",
     }
-    bodies: dict[str, tuple[str, Mapping[str, Any]]] = {
+    found = {name: Example(path) for name, path in paths.items()}
+    found |= {name: Example(path, body) for name, (path, body) in _bodies(scene).items()}
+    return found | {name: Example(f"/{name}", file=True) for name in ("submit", "submit_wait")}
+
+
+def _bodies(scene: Scene) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Return path and body of each operation that takes a JSON body, by name."""
+    transfer = {"System": {"Transfer": {"to": scene.actor, "amount": 5}}}
+    return {
         "view": ("/view", {"actor": scene.actor, "handler": "ticks"}),
         "simulate_transaction": (
             "/simulate",
-            {
-                "sender": scene.account,
-                "instruction": {"System": {"Transfer": {"to": scene.actor, "amount": 5}}},
-                "overrides": {"cycle_basefee": 20_000},
-            },
+            {"sender": scene.account, "instruction": transfer, "overrides": {"cycle_basefee": 20_000}},
         ),
         "simulate_timer": ("/simulate/fire", {"timer_id": scene.timer}),
         "proof": ("/proof", {"kind": "timer", "timer_id": scene.timer}),
@@ -204,17 +208,11 @@ def examples(scene: Scene) -> dict[str, Example]:
         "dev_revert": ("/dev/revert", {"snapshot": 1}),
         "dev_reorg": ("/dev/reorg", {"depth": 1}),
         "dev_set_balance": ("/dev/set_balance", {"address": scene.account, "amount": FUNDS}),
-        "dev_impersonate": (
-            "/dev/impersonate",
-            {"sender": scene.account, "instruction": {"System": {"Transfer": {"to": scene.actor, "amount": 5}}}},
-        ),
+        "dev_impersonate": ("/dev/impersonate", {"sender": scene.account, "instruction": transfer}),
         "dev_hold": ("/dev/hold", {"timer_id": scene.far[0]}),
         "dev_force": ("/dev/force", {"timer_id": scene.far[1], "wait": True}),
         "dev_drop": ("/dev/drop", {"timer_id": scene.far[2]}),
     }
-    found = {name: Example(path) for name, path in paths.items()}
-    found |= {name: Example(path, body) for name, (path, body) in bodies.items()}
-    return found | {name: Example(f"/{name}", file=True) for name in ("submit", "submit_wait")}
 
 
 def api_page() -> str:

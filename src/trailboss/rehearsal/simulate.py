@@ -165,14 +165,14 @@ def state_after(chain: Chain, height: int, *, engine: Engine | None = None) -> C
     return replay_to(chain, height, engine=engine or chain.engine)
 
 
-class Ending(Struct, frozen=True):
+class EndWithoutFire(Struct, frozen=True):
     """How a block ended a timer without running it."""
 
     outcome: str  # ``expired``, ``unfunded`` or ``cancelled``
     missing: int = 0  # base units that its payer lacked; 0 unless it ended unfunded
 
 
-def endings(block: Block) -> Iterator[tuple[bytes, Ending]]:
+def endings(block: Block) -> Iterator[tuple[bytes, EndWithoutFire]]:
     """Yield the timers that a block has ended without running them, and how."""
     for record in block_events(block):
         outcome = TIMER_ENDINGS.get(record.name, "fired")
@@ -181,7 +181,7 @@ def endings(block: Block) -> Iterator[tuple[bytes, Ending]]:
             if record.name == TIMER_UNFUNDED:
                 facts = event_view(record, block.height).data
                 missing = facts["required"] - facts["available"]
-            yield record.timer_id, Ending(outcome, missing)
+            yield record.timer_id, EndWithoutFire(outcome, missing)
 
 
 def _end_in(block: Block, timer: Timer) -> Receipt | None:

@@ -157,8 +157,9 @@ class Store(ABC):
             InvariantError: If the height is above the present one, or below what the store can go back to.
             StorageError: Likewise, on disk.
         """
+        present = self.view()
         if height == self.height:
-            return self.view()
+            return present
         restored, root, roots, _ = self._state_at(height)
         return StoreView(self, self._followed(), height, root, roots, restored=restored)
 

@@ -134,3 +134,48 @@ def test_forecast_of_other_numbers_of_blocks_is_refused(blocks: int) -> None:
     """One block at least, and no more than a few minutes of work."""
     with pytest.raises(Rejection, match=rf"a forecast of {blocks} blocks: it can be of 1\.\.=10000"):
         LocalChain().forecast(blocks)
+
+
+@pytest.mark.parametrize("mechanism", ["fifo", "lane"])
+@pytest.mark.parametrize("ahead", [3, 4, 6, 9])
+def test_quoted_timer_runs_where_the_quote_expects_it(mechanism: str, ahead: int) -> None:
+    """Behind a flood, at what its cycles cost there; the past alone knows nothing of that flood."""
+    chain = narrow(mechanism)
+    crowd, lone = busy(chain, mechanism), busy(chain, mechanism)
+    due = chain.height + 4
+    arm(crowd, *(f"hello{place}:{due}:150000" for place in range(12)))
+    height = chain.height + ahead
+    expected = chain.quote(height, 150_000, actor=lone).expected
+    assert expected is not None
+    [timer_id] = arm(lone, f"mine:{height}:150000")
+    chain.mine(20)
+    [fire] = [receipt for receipt in chain.receipts(origin="timer") if receipt.timer_id == timer_id]
+    assert fire.block_height == expected.block
+    cells = chain.chain.decisions(fire.block_height)
+    assert cells is not None
+    assert fire.fee_paid == fire.cycles_used * expected.per_cycle + fire.cells_used * cells.cell_basefee
+    assert (expected.why is None) == (expected.block == height)
+
+
+def test_quote_beyond_the_forecast_expects_nothing() -> None:
+    """A hundred blocks are looked at, and the past stands for the rest."""
+    chain = LocalChain()
+    assert chain.quote(chain.height + 100, 50_000).expected is not None
+    assert chain.quote(chain.height + 101, 50_000).expected is None
+
+
+def test_explanation_has_the_forecast_where_it_says_more_than_the_outlook() -> None:
+    """A timer that is due now and has no room; none for one that fires at its height."""
+    chain = narrow("fifo")
+    actor = busy(chain, "fifo")
+    due = chain.height + 3
+    first, *_, last = arm(actor, *(f"hello{place}:{due}:200000" for place in range(6)))
+    assert chain.explain(first).forecast == ""
+    life = chain.explain(last)
+    assert life.outlook.startswith(f"fires at height {due} as things stand")
+    words = f"fires in block {due + 1}, 1 block late (did not fit the rest of the lane), at 10,000 base units a cycle"
+    assert life.forecast.startswith(words)
+    assert life.forecast.endswith("if nothing is sent until then")
+    assert str(life).endswith(f"forecast: {life.forecast}")
+    chain.mine(10)
+    assert chain.explain(last).forecast == ""

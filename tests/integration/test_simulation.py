@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.integration.development import MECHANISMS, ordinary_chain
 from tests.integration.simulations import CBY, arm, busy
@@ -14,6 +16,7 @@ from trailboss.rehearsal.simulate import simulate, simulate_fire, state_after
 from trailboss.testing import LocalChain, Receipt
 
 pytestmark = pytest.mark.filterwarnings("ignore::trailboss.testing.parties.ChainWarning")
+LIMITS = st.sampled_from((12_000, 60_000, 5_000_000))
 CALLS = (
     "hello", "raise/", "spin/", "deep/count/", "deep/raise/", "deep/deep/deep/hello", "cancel/far", "count/",
     "arm/x:90:100000", "arm/past:1:100000",
@@ -58,6 +61,34 @@ def test_receipt_is_that_of_the_fire_that_follows(mechanism: str, word: str) -> 
     [real] = [receipt for receipt in chain.receipts(origin="timer") if receipt.timer_id == timer_id]
     assert told == real
     assert told.block_height == before[0] + 10  # type: ignore[operator]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@settings(max_examples=12, deadline=None)
+@given(words=st.lists(st.sampled_from(CALLS + ("again/",)), min_size=1, max_size=6), data=st.data())
+def test_whatever_is_simulated_follows(mechanism: str, words: list[str], data: st.DataObject) -> None:
+    """Any calls by anyone, with any limit, and blocks between them; then the next fire of every timer."""
+    chain = LocalChain(mechanism=mechanism)
+    actor = busy(chain, mechanism)
+    arm(actor, f"far:{chain.height + 60}:100000", f"again/:{chain.height + 3}:100000")
+    for word in words:
+        options = {"sender": data.draw(st.sampled_from(chain.accounts[:3])), "cycles_limit": data.draw(LIMITS)}
+        before = stand(chain)
+        told = actor.simulate("do", word.encode(), **options)
+        assert stand(chain) == before
+        assert told == actor.call("do", word.encode(), **options)
+        if data.draw(st.booleans()):
+            chain.mine(data.draw(st.integers(1, 4)))
+    before = stand(chain)
+    told_fires = {timer.timer_id: chain.simulate_fire(timer.timer_id) for timer in chain.timers()}
+    assert stand(chain) == before
+    chain.advance_to(max(receipt.block_height for receipt in told_fires.values()))
+    receipts = [receipt for receipt in chain.receipts(since=before[0] + 1, origin="timer")]  # type: ignore[operator]
+    real = {receipt.timer_id: receipt for receipt in reversed(receipts)}
+    for timer_id, receipt in told_fires.items():
+        assert receipt == real.get(timer_id, receipt)
+        assert (receipt.status == "refused") == (timer_id not in real)
 
 
 def test_receipt_is_that_of_every_kind_of_instruction() -> None:

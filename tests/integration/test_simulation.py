@@ -66,7 +66,7 @@ def test_receipt_is_that_of_the_fire_that_follows(mechanism: str, word: str) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @settings(max_examples=12, deadline=None)
-@given(words=st.lists(st.sampled_from(CALLS + ("again/",)), min_size=1, max_size=6), data=st.data())
+@given(words=st.lists(st.sampled_from((*CALLS, "again/")), min_size=1, max_size=6), data=st.data())
 def test_whatever_is_simulated_follows(mechanism: str, words: list[str], data: st.DataObject) -> None:
     """Any calls by anyone, with any limit, and blocks between them; then the next fire of every timer."""
     chain = LocalChain(mechanism=mechanism)
@@ -84,7 +84,7 @@ def test_whatever_is_simulated_follows(mechanism: str, words: list[str], data: s
     told_fires = {timer.timer_id: chain.simulate_fire(timer.timer_id) for timer in chain.timers()}
     assert stand(chain) == before
     chain.advance_to(max(receipt.block_height for receipt in told_fires.values()))
-    receipts = [receipt for receipt in chain.receipts(since=before[0] + 1, origin="timer")]  # type: ignore[operator]
+    receipts = list(chain.receipts(since=before[0] + 1, origin="timer"))  # type: ignore[operator]
     real = {receipt.timer_id: receipt for receipt in reversed(receipts)}
     for timer_id, receipt in told_fires.items():
         assert receipt == real.get(timer_id, receipt)

@@ -83,7 +83,7 @@ def test_overrides_and_earlier_heights_are_read_strictly(busy_api: tuple[Api, Ac
 def test_blocks_are_built_and_reads_answered_while_a_simulation_runs() -> None:
     """It has its turn to itself, and nothing else waits for that."""
     with serve(LocalChain(), development=True) as api:
-        with api.node.workbench._turn:  # noqa: SLF001  # as if one were running
+        with api.node.workbench._turn:  # as if one were running
             assert api.post("/dev/mine", {"blocks": 3})["height"] == 3
             assert api.get("/height")["height"] == 3
         transfer = INSTRUCTION.show(Transfer(api.local.accounts[1].address, 5))

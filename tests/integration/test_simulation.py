@@ -12,6 +12,7 @@ from trailboss.chain.drafts import draft_deployment
 from trailboss.model.transactions import CancelTimer, ExecuteActor, SetBalance, Transfer
 from trailboss.primitives.errors import Rejection, TrailbossError
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.rehearsal.run import fork_of
 from trailboss.rehearsal.simulate import simulate, simulate_fire, state_after
 from trailboss.testing import LocalChain, Receipt
 
@@ -149,9 +150,10 @@ def test_state_below_the_floor_is_built_again_from_genesis() -> None:
     actor = busy(chain, "fifo")
     real = actor.call("do", b"count/", sender=chain.accounts[1])
     chain.mine(3)
-    past = state_after(chain.chain, real.block_height - 1)
-    again = state_after(past, real.block_height - 1) if hasattr(past, "floor") else past
-    told = simulate(again, chain.chain.engine, ExecuteActor(actor.address, "do", b"count/"), chain.accounts[1].address)
+    fork = fork_of(chain.chain)
+    assert real.block_height < fork.floor
+    past = state_after(fork, real.block_height - 1)
+    told = simulate(past, fork.engine, ExecuteActor(actor.address, "do", b"count/"), chain.accounts[1].address)
     assert told == real
 
 

@@ -8,7 +8,7 @@ from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction
 from trailboss.params import ChainParams
 from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
-from trailboss.rehearsal.forecast import FORECAST_BLOCKS, Ahead, forecast_beside, look_ahead
+from trailboss.rehearsal.forecast import NEAR_BLOCKS, Ahead, forecast_beside, look_ahead
 from trailboss.rehearsal.overrides import Overrides
 from trailboss.rehearsal.simulate import simulate, simulate_fire
 from trailboss.sandbox.engines import new_engine
@@ -53,9 +53,9 @@ class Workbench:
 
     def beside(self, view: ChainView, timer: Timer, told: Outlook) -> str:
         """Return what the forecast has of a live timer, if that is more than its outlook says; else empty."""
-        if timer.height > view.height + FORECAST_BLOCKS:
+        if timer.height > view.height + NEAR_BLOCKS:
             return ""
-        found = self.ahead(view, FORECAST_BLOCKS).forecast.of(timer.timer_id)
+        found = self.ahead(view, NEAR_BLOCKS).forecast.of(timer.timer_id)
         return forecast_beside(view, timer, next(iter(found), None), told)
 
     def close(self) -> None:

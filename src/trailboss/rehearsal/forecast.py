@@ -29,6 +29,7 @@ from trailboss.vm.engine import Engine
 
 FORECAST_BLOCKS: Final = 100  # blocks that a forecast builds, by default
 FORECAST_BLOCKS_MAX: Final = 10_000  # most blocks that it builds
+NEAR_BLOCKS: Final = 20  # blocks that are looked at for an explanation, or for a page that shows what comes next
 BLOCKS_AFTER: Final = 50  # blocks after the height of a timer that is quoted, in which it would run
 TIMERS_MAX: Final = 10_000  # most ends of timers that it lists, and most waiting timers
 FIRES: Final = "fires"
@@ -132,13 +133,11 @@ def ahead_of(chain: ChainReader, height: int, *, engine: Engine | None = None) -
         yield ahead.view
 
 
-def forecast_timer(
-    chain: ChainReader, timer: Timer, *, engine: Engine | None = None, blocks: int = FORECAST_BLOCKS
-) -> ForecastTimer | None:
-    """Return what becomes of one live timer in the next blocks; None if it is due later. Complexity: until it ends."""
-    if timer.height > chain.height + blocks:
+def forecast_timer(chain: ChainReader, timer: Timer, *, engine: Engine | None = None) -> ForecastTimer | None:
+    """Return what becomes of a live timer in the next ``NEAR_BLOCKS``; None if it is due later."""
+    if timer.height > chain.height + NEAR_BLOCKS:
         return None
-    ahead = look_ahead(chain, blocks, engine=engine, until=timer.timer_id)
+    ahead = look_ahead(chain, NEAR_BLOCKS, engine=engine, until=timer.timer_id)
     with closing(ahead.fork):
         return next(iter(ahead.forecast.of(timer.timer_id)), None)
 

@@ -53,7 +53,7 @@ class LifeAnswer(Struct, frozen=True, kw_only=True):
     reverted: bool  # whether its last fire has reverted
     # For a live timer what its fire would revert with if it ran as things stand; None if it would end well.
     failure: ErrorObject | None
-    # What a forecast of the next 100 blocks has of a live timer, where it says more than the outlook; None otherwise.
+    # What a forecast of the next 20 blocks has of a live timer, where it says more than the outlook; None otherwise.
     forecast: str | None
 
 

@@ -16,6 +16,7 @@ from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
 from trailboss.index.answers.timers import height_at
 from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.rehearsal.forecast import NEAR_BLOCKS
 from trailboss.views.calendar import tier_counts, tier_ends
 from trailboss.views.text import counted
 
@@ -25,7 +26,6 @@ RING_CELLS: Final = 360
 OVERFLOW_CELLS: Final = 120
 LEVELS: Final = 6
 BUSIEST: Final = 8
-COMING_BLOCKS: Final = 20  # blocks of the forecast
 COMING_ROWS: Final = 12
 COMING_COLUMNS: Final = (
     numbers("Block") + bare("Timer") + columns("What") + numbers("Price a cycle", "CBY") + columns("Payer")
@@ -62,7 +62,7 @@ def calendar(reading: Reading, _query: Query, _subject: str) -> parts.Document:
 
 def _coming(reading: Reading) -> Iterator[parts.Section]:
     """Yield what timers do in the next blocks if nothing is sent, if any of them is due there."""
-    found = reading.node.workbench.ahead(reading.view, COMING_BLOCKS).forecast
+    found = reading.node.workbench.ahead(reading.view, NEAR_BLOCKS).forecast
     rows = []
     for at, each in enumerate(found.timers[:COMING_ROWS]):
         block: Words = "waits" if each.block is None else str(each.block)

@@ -101,6 +101,7 @@ def test_commands_say_the_same_of_a_node_as_of_a_directory_when_both_have_done_t
             (0, ("block", "2")),
             (0, ("block",)),
             (0, ("quote", "--height", "40", "--gas-limit", "50000")),
+            (0, ("quote", "--height", "90", "--gas-limit", "50000", "--json")),
             (0, ("forecast", "--blocks", "80")),
             (0, ("forecast", timer, "--json")),
             (0, ("timer", "dry-run", timer)),

@@ -30,7 +30,7 @@ from trailboss.vm.engine import Engine
 FORECAST_BLOCKS: Final = 100  # blocks that a forecast builds, by default
 FORECAST_BLOCKS_MAX: Final = 10_000  # most blocks that it builds
 NEAR_BLOCKS: Final = 20  # blocks that are looked at for an explanation, or for a page that shows what comes next
-BLOCKS_AFTER: Final = 50  # blocks after the height of a timer that is quoted, in which it would run
+QUOTED_BLOCKS: Final = 150  # blocks that are looked at for a quote of a timer due within ``FORECAST_BLOCKS``
 TIMERS_MAX: Final = 10_000  # most ends of timers that it lists, and most waiting timers
 FIRES: Final = "fires"
 REVERTS: Final = "reverts"
@@ -122,13 +122,18 @@ def look_ahead(
         raise
 
 
+def is_near(chain: ChainReader, height: int) -> bool:
+    """Return whether a timer that is due at a height is quoted by a forecast."""
+    return chain.height < height <= chain.height + FORECAST_BLOCKS
+
+
 @contextmanager
 def ahead_of(chain: ChainReader, height: int, *, engine: Engine | None = None) -> Iterator[ChainView | None]:
-    """Yield a view of the chain as it will be some blocks after a height; None for one too far ahead."""
-    if not chain.height < height <= chain.height + FORECAST_BLOCKS:
+    """Yield a view of the chain in ``QUOTED_BLOCKS``; None if a height is not near."""
+    if not is_near(chain, height):
         yield None
         return
-    ahead = look_ahead(chain, height - chain.height + BLOCKS_AFTER, engine=engine)
+    ahead = look_ahead(chain, QUOTED_BLOCKS, engine=engine)
     with closing(ahead.fork):
         yield ahead.view
 

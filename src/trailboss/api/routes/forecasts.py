@@ -11,7 +11,7 @@ from trailboss.forecast.quote import Quote, quote_timer
 from trailboss.forecast.runway import Runway, runway_of
 from trailboss.forecast.watchtower import PAYERS_SHOWN, Watch
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.rehearsal.forecast import BLOCKS_AFTER, FORECAST_BLOCKS, ForecastTimer
+from trailboss.rehearsal.forecast import FORECAST_BLOCKS, QUOTED_BLOCKS, ForecastTimer, is_near
 from trailboss.views.recent_blocks import BLOCKS, BLOCKS_MAX
 from trailboss.views.shared_fields import extended
 
@@ -38,8 +38,7 @@ def quote(
 ) -> QuoteAnswer:
     """Return what a timer scheduled now would cost, and how often a timer like it would have run lately."""
     view = call.view
-    is_near = view.height < height <= view.height + FORECAST_BLOCKS - BLOCKS_AFTER
-    future = call.node.workbench.ahead(view, FORECAST_BLOCKS).view if is_near else None
+    future = call.node.workbench.ahead(view, QUOTED_BLOCKS).view if is_near(view, height) else None
     found = quote_timer(view, height, gas_limit, tip, actor=actor, blocks=blocks, future=future)
     return extended(QuoteAnswer, found, per_cycle=found.per_cycle)
 

@@ -92,7 +92,7 @@ def forecast_queue(chain: ChainReader, blocks: int = FORECAST_BLOCKS, *, engine:
         engine: What runs the fires, as in `fork_of`.
 
     Raises:
-        Rejection: ``INVALID_INPUT`` for another number of blocks.
+        Rejection: ``INVALID_DATA`` for another number of blocks.
     """
     ahead = look_ahead(chain, blocks, engine=engine)
     with closing(ahead.fork):
@@ -108,7 +108,7 @@ def look_ahead(
     """
     if not 1 <= blocks <= FORECAST_BLOCKS_MAX:
         what = f"a forecast of {blocks} blocks: it can be of 1..={FORECAST_BLOCKS_MAX}"
-        raise Rejection(RejectionReason.INVALID_INPUT, what, field="blocks", value=str(blocks))
+        raise Rejection(RejectionReason.INVALID_DATA, what, field="blocks", value=str(blocks))
     fork = fork_of(chain, engine=engine)
     try:
         watch = _Watch(fork, min(chain.height + blocks, U64_MAX - 1))

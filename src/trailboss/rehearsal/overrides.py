@@ -46,12 +46,12 @@ def overrides_of(document: Mapping[str, Any]) -> Overrides:
     """Return overrides that are written as JSON; `to_document` writes them.
 
     Raises:
-        Rejection: ``INVALID_INPUT`` for a member that there is not, or one of another kind.
+        Rejection: ``INVALID_DATA`` for a member that there is not, or one of another kind.
     """
     unknown = sorted(document.keys() - set(Overrides.__struct_fields__))
     if unknown:
         what = f"overrides have no {unknown[0][:60]!r}; there are: {', '.join(Overrides.__struct_fields__)}"
-        raise Rejection(RejectionReason.INVALID_INPUT, what, field=unknown[0][:60])
+        raise Rejection(RejectionReason.INVALID_DATA, what, field=unknown[0][:60])
     slots: dict[Address, dict[bytes, bytes | None]] = {}
     for actor, names in _members(document, "slots"):
         if not isinstance(names, dict):
@@ -110,7 +110,7 @@ def write_overrides(chain: ChainReader, overrides: Overrides, overlay: Overlay, 
     """Write overrides over the state of a chain.
 
     Raises:
-        Rejection: ``INVALID_INPUT`` for what is out of its range, belongs to a system actor, or is no part of this
+        Rejection: ``INVALID_DATA`` for what is out of its range, belongs to a system actor, or is no part of this
             chain; ``OVERFLOW`` if the supply would not fit 128 bits; for a source what deployment would refuse it with.
     """
     rules, ledger = chain.rules(), Ledger(overlay)
@@ -154,7 +154,7 @@ def _set_code(rules: Rules, ledger: Ledger, engine: Engine, actor: Address, code
         checked_source(rules, engine, code)
     except Rejection as rejection:
         what = f"the override of the code of {actor} would not be deployed: {rejection.what}"
-        raise Rejection(rejection.reason, what, **rejection.context) from None
+        raise Rejection(rejection.reason, what, rejection.fix, **rejection.context) from None
     account = ledger.account(actor)
     account.code_hash = keccak256(code)
     account.owner = account.owner or bytes(actor)
@@ -188,4 +188,4 @@ def _in_range(name: str, value: object, most: int) -> int:
 
 
 def _refused(what: str, **facts: str) -> Rejection:
-    return Rejection(RejectionReason.INVALID_INPUT, f"the override {what}", **facts)
+    return Rejection(RejectionReason.INVALID_DATA, f"the override {what}", **facts)

@@ -121,7 +121,7 @@ def simulate_fire(
     not be at work in another thread.
 
     Raises:
-        Rejection: ``NOT_FOUND`` if no such timer is live; ``INVALID_INPUT`` if it lies too far ahead; for overrides
+        Rejection: ``NOT_FOUND`` if no such timer is live; ``INVALID_DATA`` if it lies too far ahead; for overrides
             that cannot be. A timer that ends without a fire is a receipt with the status ``refused``.
     """
     overlay = Overlay(chain.store)
@@ -146,7 +146,7 @@ def simulate_fire(
         f"timer {Hash32(timer_id)}, due at height {timer.height}, has not fired by block {height}: a simulation builds "
         f"at most {FIRE_BLOCKS_MAX:,} blocks, {BUSY_BLOCKS_MAX:,} in which something happens, for {CYCLES_MAX:,} cycles"
     )
-    raise Rejection(RejectionReason.INVALID_INPUT, what, timer_id=timer_id.hex(), height=height)
+    raise Rejection(RejectionReason.INVALID_DATA, what, timer_id=timer_id.hex(), height=height)
 
 
 def state_after(chain: Chain, height: int, *, engine: Engine | None = None) -> ChainReader:
@@ -194,7 +194,8 @@ def _end_in(block: Block, timer: Timer) -> Receipt | None:
             what = f"timer {Hash32(timer_id)} does not fire: {_REASONS[end.outcome]} in block {block.height}"
             if end.missing:
                 what += f", its payer {Address(timer.fee_payer)} lacks {end.missing} base units"
-            refusal = refusal_view(Rejection(_CODES[end.outcome], what), Address(timer.fee_payer), block.height)
+            rejection = Rejection(_CODES[end.outcome], what, _FIXES[end.outcome])
+            refusal = refusal_view(rejection, Address(timer.fee_payer), block.height)
             return replace(refusal, origin=Origin.TIMER.value, timer_id=Hash32(timer_id), actor=Address(timer.target))
     return None
 
@@ -204,4 +205,9 @@ _CODES: Final = {
     "expired": RejectionReason.NOT_FOUND,
     "unfunded": RejectionReason.INSUFFICIENT_GAS_BALANCE,
     "cancelled": RejectionReason.NOT_FOUND,
+}
+_FIXES: Final = {
+    "expired": "extend it, or schedule it with a later expires_at",
+    "unfunded": "fund its payer before that block",
+    "cancelled": "see with a forecast which fires come before it",
 }

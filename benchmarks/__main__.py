@@ -26,6 +26,7 @@ from benchmarks import (
     phases,
     queue,
     scale,
+    simulation,
     simulator,
     startup,
     state_sync,
@@ -61,6 +62,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "codec": codec.run,
     "frames": frames.run,
     "phases": phases.run,
+    "simulation": simulation.run,
     "simulator": simulator.run,
 }
 """Each takes the number of rounds and whether to measure the sizes that take minutes to build."""

@@ -52,6 +52,7 @@ shows the same as a page, without a script and without requests to other hosts.
 - **One height.** An answer is wholly of one block, the last one when the request came. Reads never wait for a block,
   and no block waits for a read. Two paths run a program, between two blocks: `POST /view`, with at most 1,000,000
   cycles, and `/timers/{timer_id}/explain`, which tries the handler of a live timer with the cycles that its fire has.
+  Simulations and forecasts run beside the chain, on the state after the block, and no block waits for them either.
   `/trace/{subject}` builds past blocks again, beside the chain.
 - **Nothing is ignored.** A misspelt parameter, a member that stands twice, a number out of range is refused by name.
 - **Connections** stay open for 5 seconds after an answer.
@@ -191,6 +192,7 @@ def _paths(scene: Scene) -> dict[str, str]:
         "mailbox": "/mailbox",
         "globalbox": "/globalbox",
         "auction": "/auction",
+        "forecast": "/forecast?blocks=20&limit=1",
         "quote": f"/quote?height={MINED + DUE_IN}&gas_limit={GAS}",
         "runway": f"/runway/{scene.actor}",
         "watchtower": "/watchtower",
@@ -206,9 +208,15 @@ def _paths(scene: Scene) -> dict[str, str]:
 
 
 def _bodies(scene: Scene) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Return the path and the body of each operation that takes one, by name."""
+    """Return path and body of each operation that takes a JSON body, by name."""
+    transfer = {"System": {"Transfer": {"to": scene.actor, "amount": 5}}}
     return {
         "view": ("/view", {"actor": scene.actor, "handler": "ticks"}),
+        "simulate_transaction": (
+            "/simulate",
+            {"sender": scene.account, "instruction": transfer, "overrides": {"cycle_basefee": 20_000}},
+        ),
+        "simulate_timer": ("/simulate/fire", {"timer_id": scene.timer}),
         "proof": ("/proof", {"kind": "timer", "timer_id": scene.timer}),
         "faucet": ("/faucet", {"address": scene.account}),
         "dev_mine": ("/dev/mine", {"blocks": 2}),
@@ -223,10 +231,7 @@ def _bodies(scene: Scene) -> dict[str, tuple[str, Mapping[str, Any]]]:
         "dev_set_code": ("/dev/set_code", {"address": scene.account, "code": f"0x{PRICE.encode().hex()}"}),
         "dev_mock": ("/dev/mock", {"target": scene.account, "handler": "price", "returns": "0x35", "times": 1}),
         "dev_clear_mocks": ("/dev/clear_mocks", {}),
-        "dev_impersonate": (
-            "/dev/impersonate",
-            {"sender": scene.account, "instruction": {"System": {"Transfer": {"to": scene.actor, "amount": 5}}}},
-        ),
+        "dev_impersonate": ("/dev/impersonate", {"sender": scene.account, "instruction": transfer}),
         "dev_hold": ("/dev/hold", {"timer_id": scene.far[0]}),
         "dev_force": ("/dev/force", {"timer_id": scene.far[1], "wait": True}),
         "dev_drop": ("/dev/drop", {"timer_id": scene.far[2]}),

@@ -35,6 +35,7 @@ def _pairs(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     return {"type": "array", "items": {"type": "array", "prefixItems": [first, second], "minItems": 2, "maxItems": 2}}
 
 
+INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 INSTRUCTION_SCHEMA: Final = {
     "description": "One member, the family, whose one member is the instruction by name, as "
     '{"System": {"Transfer": {"to": "0x…", "amount": 5}}}; byte strings are lists of numbers.',

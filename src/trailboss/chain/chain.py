@@ -15,14 +15,13 @@ from trailboss.execution.block import Applied, apply_block, seal_block
 from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, decode_genesis, encode_genesis
 from trailboss.execution.mailbox import nothing_waits
 from trailboss.execution.markets import MARKETS
-from trailboss.execution.session import BlockContext
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
 from trailboss.model.transactions import Transaction
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.primitives.units import U64_MAX, Height
+from trailboss.primitives.units import U64_MAX
 from trailboss.sandbox.engines import check_engine, new_engine
 from trailboss.state.disk.files import RESTORE
 from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSettings
@@ -93,8 +92,7 @@ class Chain(ChainReader):
         self.queue = TimerQueue(self.params.calendar, StoredTimers(store), now=store.height)
         self._mechanisms = Succession(genesis.mechanism, self.params)
         self._published_mechanisms: Succession | None = None
-        self._instance_id = genesis.instance_id()
-        self._interval_ms = self.params.governance.block_interval_ms
+        self.instance_id = genesis.instance_id()
 
     @classmethod
     def create(
@@ -263,9 +261,9 @@ class Chain(ChainReader):
         block = seal_block(self.next_context(proposer=Address(self.head.header.proposer)), self.store.state_root)
         blocks = [block]
         # The block after the last that has a timestamp is refused by itself.
-        count = min(count, 1 + (U64_MAX - block.header.timestamp_ms) // self._interval_ms)
+        count = min(count, 1 + (U64_MAX - block.header.timestamp_ms) // self.blocks.interval_ms)
         while len(blocks) < count:
-            block = idle_after(block, self._interval_ms)
+            block = idle_after(block, self.blocks.interval_ms)
             blocks.append(block)
         for block in blocks:
             self.store.commit(block.height, {})
@@ -303,34 +301,6 @@ class Chain(ChainReader):
         Complexity: O(1).
         """
         return self.timer_count() > 0 or not nothing_waits(self.store.read)
-
-    def next_context(self, timestamp_ms: int | None = None, proposer: Address | None = None) -> BlockContext:
-        """Return the facts of the next block; its arguments and refusals are those of `stage`."""
-        parent = self.blocks.head
-        if timestamp_ms is None:
-            timestamp_ms = parent.header.timestamp_ms + self._interval_ms
-        elif timestamp_ms < parent.header.timestamp_ms:
-            what = f"timestamp {timestamp_ms} ms lies before the parent's {parent.header.timestamp_ms} ms"
-            raise Rejection(RejectionReason.INVALID_DATA, what)
-        if timestamp_ms > U64_MAX:
-            what = f"timestamp {timestamp_ms} ms of block {parent.height + 1} lies above {U64_MAX} ms"
-            raise Rejection(RejectionReason.INVALID_DATA, what)
-        rules = self.rules()
-        mechanism = self._mechanisms.by_market[rules.market.kind]
-        return BlockContext(
-            chain_id=self.genesis.chain_id,
-            chain_instance_id=self._instance_id,
-            height=Height(parent.height + 1),
-            timestamp_ms=timestamp_ms,
-            parent=parent.hash,
-            proposer=self.genesis.proposer if proposer is None else proposer,
-            parent_cycles_used=parent.header.cycles_used,
-            rules=rules,
-            parent_state_root=parent.header.state_root,
-            mechanism=mechanism.name,
-            calls=mechanism.policy.calls,
-            is_development=self.genesis.development,
-        )
 
     def snapshot(self) -> Snapshot:
         """Return the present point. Costs nothing."""
@@ -374,13 +344,26 @@ class Chain(ChainReader):
         self.queue.rewind(height)
         self._mechanisms.rewind()
 
-    def publish(self) -> ChainView:
-        """Return the chain as it stands, for other threads to read while it goes on. Complexity: O(1)."""
+    def publish(self, height: int | None = None) -> ChainView:
+        """Return the chain as it stands, or stood after an earlier block, for other threads to read while it goes on.
+
+        Complexity: O(1); for an earlier block O(keys changed since).
+
+        Raises:
+            Rejection: ``NOT_FOUND`` for a height above the present one, or below `floor`.
+        """
         # Views ask a mechanism for its name and its policy, and must not meet what those that select remember.
         if self._published_mechanisms is None:
             self._published_mechanisms = Succession(self.genesis.mechanism, self.params)
-        state = self.store.view()
-        return ChainView(self, self._published_mechanisms, state, PublishedBlocks(self.blocks, state))
+        if height is None or height == self.height:
+            state = self.store.view()
+            return ChainView(self, self._published_mechanisms, state, PublishedBlocks(self.blocks, self.head, state))
+        if not self.floor <= height < self.height:
+            what = f"there is no state of height {height}: the chain has those of {self.floor} to {self.height}"
+            raise Rejection(RejectionReason.NOT_FOUND, what, height=height, current_height=self.height)
+        state = self.store.view_at(height)
+        blocks = PublishedBlocks(self.blocks, self.blocks[height], state)
+        return ChainView(self, self._published_mechanisms, state, blocks)
 
     def check_invariants(self) -> None:
         """Check money, timers, queue and store against one another, the slow way.

@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signatures import address_of
+from trailboss.governance.rules import Rules
 from trailboss.model.actors import encode_manifest
 from trailboss.model.transactions import DeployActor, Instruction, Transaction, derive_actor_address, sign_transaction
 from trailboss.primitives.octets import Address
@@ -51,7 +53,7 @@ def draft_unsigned(
 
     Decision: D-69
     """
-    cycle_basefee, cell_basefee = chain.rules().user_basefees()
+    terms = capped(terms, chain.rules())
     account = chain.account(sender)
     return Transaction(
         sender=sender,
@@ -60,10 +62,20 @@ def draft_unsigned(
         instruction=instruction,
         cycles_limit=terms.cycles_limit,
         cells_limit=terms.cells_limit,
-        max_fee_per_cycle=_cap(terms.max_fee_per_cycle, cycle_basefee, terms.max_priority_fee_per_cycle),
-        max_fee_per_cell=_cap(terms.max_fee_per_cell, cell_basefee, terms.max_priority_fee_per_cell),
+        max_fee_per_cycle=terms.max_fee_per_cycle or 0,
+        max_fee_per_cell=terms.max_fee_per_cell or 0,
         max_priority_fee_per_cycle=terms.max_priority_fee_per_cycle,
         max_priority_fee_per_cell=terms.max_priority_fee_per_cell,
+    )
+
+
+def capped(terms: Terms, rules: Rules) -> Terms:
+    """Return terms with both fee caps: by default twice the basefee plus the tip."""
+    cycle_basefee, cell_basefee = rules.user_basefees()
+    return replace(
+        terms,
+        max_fee_per_cycle=_cap(terms.max_fee_per_cycle, cycle_basefee, terms.max_priority_fee_per_cycle),
+        max_fee_per_cell=_cap(terms.max_fee_per_cell, cell_basefee, terms.max_priority_fee_per_cell),
     )
 
 

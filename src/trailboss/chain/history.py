@@ -285,9 +285,9 @@ class PublishedBlocks(BlockSequence):
 
     __slots__ = ("_state",)
 
-    def __init__(self, history: History, state: StoreView) -> None:
-        """Publish the present blocks of a history; the state is that after its head."""
-        super().__init__(history.archive, history.interval_ms, history.head, history.base)
+    def __init__(self, history: History, head: Block, state: StoreView) -> None:
+        """Publish the blocks of a history up to a head; the state is that after it."""
+        super().__init__(history.archive, history.interval_ms, head, history.base)
         self._state = state
 
     def record_at(self, height: int) -> Block:

@@ -10,6 +10,7 @@ from trailboss.chain.proofs import prove
 from trailboss.execution.genesis import Genesis, encode_genesis
 from trailboss.execution.ledger import read_economy
 from trailboss.execution.markets import MARKETS
+from trailboss.execution.session import BlockContext
 from trailboss.governance.rules import SCHEDULER_KEY, Rules, read_rules
 from trailboss.mechanisms.base import Mechanism
 from trailboss.mechanisms.registry import Succession
@@ -20,7 +21,7 @@ from trailboss.model.decisions import DecisionRecord
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, Height
 from trailboss.state.keys import ACCOUNTS, STORAGE, TIMERS, account_key, storage_range, timer_key, timer_range
 from trailboss.state.proofs.proof import Proof
@@ -42,6 +43,7 @@ class ChainReader:
     blocks: BlockSequence  # its blocks by height, a sequence for reading
     params: ChainParams  # its parameters before governance
     _mechanisms: Succession
+    instance_id: bytes  # hash of the genesis, 32 bytes
     # The rules read last, the state root then, and the values that they were read from, by key.
     _rules: tuple[Rules, Hash32, Mapping[bytes, bytes | None]] | None = None
 
@@ -66,6 +68,34 @@ class ChainReader:
         rules = read_rules(self.params, note, height)
         self._rules = rules, root, values
         return rules
+
+    def next_context(self, timestamp_ms: int | None = None, proposer: Address | None = None) -> BlockContext:
+        """Return the facts of the next block; its arguments and refusals are those of `Chain.stage`."""
+        parent = self.blocks.head
+        if timestamp_ms is None:
+            timestamp_ms = parent.header.timestamp_ms + self.blocks.interval_ms
+        elif timestamp_ms < parent.header.timestamp_ms:
+            what = f"timestamp {timestamp_ms} ms lies before the parent's {parent.header.timestamp_ms} ms"
+            raise Rejection(RejectionReason.INVALID_DATA, what)
+        if timestamp_ms > U64_MAX:
+            what = f"timestamp {timestamp_ms} ms of block {parent.height + 1} lies above {U64_MAX} ms"
+            raise Rejection(RejectionReason.INVALID_DATA, what)
+        rules = self.rules()
+        mechanism = self._mechanisms.by_market[rules.market.kind]
+        return BlockContext(
+            chain_id=self.genesis.chain_id,
+            chain_instance_id=self.instance_id,
+            height=Height(parent.height + 1),
+            timestamp_ms=timestamp_ms,
+            parent=parent.hash,
+            proposer=self.genesis.proposer if proposer is None else proposer,
+            parent_cycles_used=parent.header.cycles_used,
+            rules=rules,
+            parent_state_root=parent.header.state_root,
+            mechanism=mechanism.name,
+            calls=mechanism.policy.calls,
+            is_development=self.genesis.development,
+        )
 
     def account(self, address: bytes) -> Account | None:
         """Return an account, or None."""

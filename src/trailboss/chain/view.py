@@ -24,4 +24,6 @@ class ChainView(ChainReader):
         self.store = store
         self.blocks = blocks
         self._mechanisms = mechanisms
-        self._rules = chain.rules(), store.state_root, {}
+        self.instance_id = chain.instance_id
+        if store.height == chain.store.height:
+            self._rules = chain.rules(), store.state_root, {}

@@ -15,6 +15,7 @@ from trailboss.chain import ChainReader
 from trailboss.chain.development import DEPLOYER
 from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction
 from trailboss.cli import options
+from trailboss.cli.assumptions import read_assumptions
 from trailboss.cli.errors import FAILED, Mistake, report_failed
 from trailboss.cli.output import Cell, console, print_facts, print_json, print_pairs
 from trailboss.cli.targets import OpenChain, Signer, open_chain, resolve_actor, resolve_signer
@@ -23,6 +24,7 @@ from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
+from trailboss.rehearsal.overrides import Overrides
 from trailboss.views import Receipt
 from trailboss.views.accounts import known_names
 from trailboss.views.explain.sentences import event_words
@@ -31,6 +33,8 @@ from trailboss.views.labels import LabelBook, use_labels
 from trailboss.views.records import Printed
 from trailboss.views.text import clipped, counted, words
 
+DRY_RUN: Final = ("dry_run", "at_height", "assume")
+"""Shared options of a command that can be simulated."""
 BOOLEANS: Final = {encode_canonical(value): str(value) for value in (True, False)}
 
 
@@ -45,6 +49,9 @@ class Invocation(Struct, dict=True):
     impersonate: str | None = None
     cycles_limit: int | None = None
     cells_limit: int | None = None
+    dry_run: bool = False
+    at_height: int | None = None
+    assume: list[str] | None = None
     is_governing: bool = False  # whether the deployer signs by default
 
     @cached_property
@@ -68,6 +75,20 @@ class Invocation(Struct, dict=True):
         given = {"cycles_limit": self.cycles_limit, "cells_limit": self.cells_limit}
         return replace(DEFAULT_TERMS, **{name: limit for name, limit in given.items() if limit is not None})
 
+    @cached_property
+    def overrides(self) -> Overrides:
+        """What a dry run takes to be otherwise."""
+        return read_assumptions(self.chain, self.assume or ())
+
+    def simulate(self, instruction: Instruction) -> Receipt:
+        """Return the receipt that an instruction would have; anyone can be its sender, for nothing is signed."""
+        if self.impersonate is not None:
+            raise Mistake(
+                "both --dry-run and --impersonate are given", "name the account with --from: nothing is signed"
+            )
+        sender = self.signer.address if self.sender is None else resolve_actor(self.chain, self.sender)
+        return self.chain.simulate(instruction, sender, self.terms, self.at_height, self.overrides)
+
     def send(self, *instructions: Instruction) -> list[Receipt]:
         """Sign instructions and send them, in order: for one block of a directory, or to a node."""
         chain, key, terms = self.chain, self.signer.private_key, self.terms
@@ -80,6 +101,12 @@ class Invocation(Struct, dict=True):
         Raises:
             Mistake: If both a signer and an impersonated account are given, or the signer's key is unknown.
         """
+        if self.dry_run:
+            return self.simulate(instruction)
+        if self.assume or self.at_height is not None:
+            raise Mistake(
+                "--assume or --at-height is given without --dry-run", "only a dry run takes something to be otherwise"
+            )
         if self.impersonate is None:
             return self.send(instruction)[0]
         if self.sender is not None:
@@ -122,7 +149,7 @@ class Invocation(Struct, dict=True):
                 for label, other in others
                 if not other.ok
             }
-            facts = dict(lead or {}) | _facts(self.chain, receipt) | failed
+            facts = dict(lead or {}) | _facts(self.chain, receipt, is_dry=self.dry_run) | failed
             pairs = [(label, str(value)) for label, value in facts.items() if value is not None]
             printer = console()
             pairs += [("event", event_words(event, printer.width)) for event in receipt.events]
@@ -182,6 +209,9 @@ SHARED: Final = {
         ("impersonate", options.Impersonated, None),
         ("cycles_limit", options.CyclesLimit, None),
         ("cells_limit", options.CellsLimit, None),
+        ("dry_run", options.DryRun, False),
+        ("at_height", options.AtHeight, None),
+        ("assume", options.Assume, None),
         ("place", options.Place, options.DIRECTORY),
         ("as_json", options.AsJson, False),
     )
@@ -196,18 +226,19 @@ def printed_pairs(lines: Iterable[Printed]) -> list[tuple[str, str]]:
     ]
 
 
-def _facts(chain: ChainReader, receipt: Receipt) -> dict[str, Cell]:
+def _facts(chain: ChainReader, receipt: Receipt, *, is_dry: bool) -> dict[str, Cell]:
     if receipt.status == "refused":
-        return {"status": _status(receipt)}
+        return {"dry run": "nothing is sent" if is_dry else None, "status": _status(receipt)}
     returned = receipt.return_value
     payer = known_names(chain.genesis).get(receipt.payer, str(receipt.payer))
     return {
-        "status": _status(receipt),
+        "dry run": "nothing is sent, and nothing has changed" if is_dry else None,
+        "status": f"{receipt.status}, as block {receipt.block_height} would have it" if is_dry else _status(receipt),
         "used": f"{receipt.cycles_used:,} cycles, {receipt.cells_used:,} cells",
         "fee": f"{format_cby(receipt.fee_paid)} CBY, paid by {payer}",
         # A handler that returned True or False has returned the canonical CBOR of that.
         "returned": BOOLEANS.get(returned) or clipped(words(returned)) if returned else None,
-        "also": ", ".join(_also(chain, receipt.block_height)) or None,
+        "also": None if is_dry else ", ".join(_also(chain, receipt.block_height)) or None,
     }
 
 

@@ -1,6 +1,7 @@
 """The chain of a directory, as commands use it: the command builds its blocks."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Final
 
@@ -10,11 +11,17 @@ from trailboss.chain.drafts import Terms, draft_transaction, draft_unsigned
 from trailboss.chain.jobs import JobAnswer, draft_reply
 from trailboss.cli.errors import Mistake
 from trailboss.cli.values import parse_hash
+from trailboss.forecast.quote import Quote, quote_timer
+from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, SetRunner, Transaction
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.rehearsal.forecast import QueueForecast, ahead_of, forecast_beside, forecast_queue, forecast_timer
+from trailboss.rehearsal.overrides import Overrides
+from trailboss.rehearsal.simulate import simulate, simulate_fire, state_after
 from trailboss.sandbox.engines import can_run
 from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_list
 from trailboss.views.explain import life
+from trailboss.views.mechanism.base import Outlook
 from trailboss.views.read_only_calls import ask_actor, try_timer
 from trailboss.views.records import build_block
 from trailboss.views.trace.executions import match_transactions
@@ -82,6 +89,22 @@ class DirectoryChain(Chain):
         """Run a handler read-only, with as many cycles as a block has."""
         return ask_actor(self, actor, handler, payload, sender=sender)
 
+    def simulate(
+        self, instruction: Instruction, sender: Address, terms: Terms, height: int | None, overrides: Overrides
+    ) -> Receipt:
+        """Return the receipt that an instruction would have, as after the block of a height; None for the last one."""
+        past = self if height is None else state_after(self, height)
+        return simulate(past, self.engine, instruction, sender, terms=terms, overrides=overrides)
+
+    def simulate_fire(self, timer_id: Hash32, height: int | None, overrides: Overrides) -> Receipt:
+        """Return the receipt that a timer's next fire would have, likewise."""
+        past = self if height is None else state_after(self, height)
+        return simulate_fire(past, self.engine, timer_id, overrides=overrides)
+
+    def forecast(self, blocks: int) -> QueueForecast:
+        """Return what becomes of the live timers in the next blocks."""
+        return forecast_queue(self, blocks)
+
     latest_events = life.latest_events
     list_timers = timer_list.list_timers
     match_timers = timer_list.match_timer
@@ -92,5 +115,15 @@ class DirectoryChain(Chain):
 
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Return a timer's whole life; its next fire is tried if this machine can run the chain's actors."""
-        attempt = partial(try_timer, self) if can_run(self.genesis.image) else None
-        return explain_timer(self, timer_id, attempt=attempt)
+        if not can_run(self.genesis.image):
+            return explain_timer(self, timer_id)
+
+        def ahead(timer: Timer, told: Outlook) -> str:
+            return forecast_beside(self, timer, forecast_timer(self, timer), told)
+
+        return explain_timer(self, timer_id, attempt=partial(try_timer, self), ahead=ahead)
+
+    def quote(self, height: int, gas_limit: int, tip: int | None, actor: Address | None, blocks: int) -> Quote:
+        """Quote a timer that is scheduled now, with what is ahead of it if this machine can run the chain's actors."""
+        with ahead_of(self, height) if can_run(self.genesis.image) else nullcontext() as future:
+            return quote_timer(self, height, gas_limit, tip, actor=actor, blocks=blocks, future=future)

@@ -73,6 +73,7 @@ PANELS: Final = {
             "traces:trace",
             "Show what a transaction, a timer's latest fire or a block did: frames, host calls, cycles, effects.",
         ),
+        ("forecast", "forecast:forecast", "Forecast what live timers do in the next blocks if nothing is sent."),
         ("quote", "forecast:quote", "Quote the price of a timer scheduled now, and how often one would have run."),
         ("runway", "forecast:runway", "Show how many fires a balance pays for, and in which block it runs out."),
         ("watch", "watch:watch", "Watch which payers run out of money first, and raise alerts before they do."),

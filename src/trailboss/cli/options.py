@@ -140,6 +140,18 @@ Impersonated = Annotated[Text, option("WHO", "Development chains: send unsigned,
 CyclesLimit = Annotated[Number, number("Most cycles it may use.", least=1)]
 CellsLimit = Annotated[Number, number("Most cells it may use.")]
 
+# A dry run
+DryRun = Annotated[bool, flag("--dry-run", "Simulate it as the next block would: nothing is sent, nothing changes.")]
+AtHeight = Annotated[Number, height("Dry run: as after the block of this height.", "the last block")]
+Assume = Annotated[
+    Texts,
+    option(
+        "WHAT",
+        "Dry run: take the state to be otherwise, as balance:WHO=AMOUNT, slot:ACTOR:NAME=VALUE, slot:ACTOR:NAME for "
+        "no such slot, code:ACTOR=FILE, cycle_basefee=N, cell_basefee=N, lane_basefee=N; may be repeated.",
+    ),
+]
+
 # Subjects
 Who = Annotated[str, argument("WHO", f"Account: {ANYONE}.", autocompletion=complete_account)]
 Actor = Annotated[str, argument("ACTOR", "Address of the actor, or its first digits.")]

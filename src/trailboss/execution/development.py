@@ -55,18 +55,27 @@ def check_sender(transaction: Transaction, rules: Rules, *, is_development: bool
     """
     if transaction.signature != UNSIGNED:
         check_signature(transaction)
-        return
+    elif not is_development:
+        raise _unsigned(transaction.sender, "only a development chain takes unsigned transactions")
+    else:
+        check_unsigned(transaction, rules)
+
+
+def check_unsigned(transaction: Transaction, rules: Rules) -> None:
+    """Refuse an unsigned transaction that no chain takes, with ``INVALID_SIGNATURE``."""
     sender = transaction.sender
-    if not is_development:
-        rule = "only a development chain takes unsigned transactions"
-    elif transaction.additional_signers:
+    if transaction.additional_signers:
         rule = "one with additional signers must be signed, by its sender too"
-    elif _is_system_actor(rules, sender):
+    elif is_system_actor(rules, sender):
         rule = "nobody acts for a system actor"
     else:
         return
+    raise _unsigned(sender, rule)
+
+
+def _unsigned(sender: Address, rule: str) -> Rejection:
     what = f"the transaction of {sender} is not signed: {rule}"
-    raise Rejection(RejectionReason.INVALID_SIGNATURE, what, field="from", claimed=str(sender))
+    return Rejection(RejectionReason.INVALID_SIGNATURE, what, field="from", claimed=str(sender))
 
 
 def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
@@ -287,9 +296,10 @@ def _event(rules: Rules, topic: str, facts: Mapping[str, object]) -> EventRecord
 
 
 def _check_ordinary(rules: Rules, address: Address, what: str) -> None:
-    if _is_system_actor(rules, address):
+    if is_system_actor(rules, address):
         raise invalid(f"the {what} of system actor {address} is not set: the chain keeps it", account=str(address))
 
 
-def _is_system_actor(rules: Rules, address: Address) -> bool:
+def is_system_actor(rules: Rules, address: Address) -> bool:
+    """Return whether an address is that of a system actor, or the zero address."""
     return int.from_bytes(address, "big") <= rules.params.governance.reserved_band_max

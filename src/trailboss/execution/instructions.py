@@ -126,7 +126,7 @@ def _interfere(scope: Scope, instruction: transactions.Instruction) -> Run:
             development.move_timer(scope, instruction)
             return Run()
         case transactions.SetCode(account, code):
-            checked_source(scope, code)
+            checked_source(scope.session.context.rules, scope.session.engine, code)
             return Run(actor=account, events=(development.set_code(scope, instruction),))
         case transactions.SetBalance():
             event = development.set_balance(scope, instruction)
@@ -162,7 +162,7 @@ def _deploy(scope: Scope, instruction: transactions.DeployActor, meter: Meter) -
     """Create an actor and run its creation call. Decision: D-36."""
     session, deployer = scope.session, scope.envelope.sender
     # CHECK
-    source = checked_source(scope, instruction.code)
+    source = checked_source(session.context.rules, session.engine, instruction.code)
     code_hash = keccak256(instruction.code)
     actor = transactions.derive_actor_address(Address(deployer), instruction.salt, code_hash, instruction.shard)
     account = session.ledger.account(actor)

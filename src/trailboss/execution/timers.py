@@ -42,7 +42,7 @@ from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, clamp
 from trailboss.state.keys import TIMERS, transient_key
-from trailboss.state.store import Store
+from trailboss.state.store import ReadableStore
 
 QueueEntry = tuple[int, int, bytes]  # Height, sequence and id, as the queue yields them.
 PENDING: Final = b"timer"
@@ -250,7 +250,7 @@ def expired_timers(session: BlockSession) -> Iterator[Timer]:
     return load_timers(session, session.queue.expired(session.context.height))
 
 
-def committed_timers(store: Store) -> Iterator[Timer]:
+def committed_timers(store: ReadableStore) -> Iterator[Timer]:
     """Yield all timers that the last block has left, ascending by height and id. Complexity: O(1) a timer."""
     for _, octets in store.iterate(TIMERS):
         yield decode_timer(octets)

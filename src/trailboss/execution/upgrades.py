@@ -3,18 +3,20 @@
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution.session import Scope
+from trailboss.governance.rules import Rules
 from trailboss.model.actors import Account
 from trailboss.model.events import ACTOR_UPGRADED, EventRecord
 from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.vm.engine import Engine
 
 
-def checked_source(scope: Scope, code: bytes) -> str:
+def checked_source(rules: Rules, engine: Engine, code: bytes) -> str:
     """Return the source that code bytes hold, compiled.
 
     Raises:
         Rejection: ``INVALID_DATA`` for a wrong size or bytes that are no UTF-8; else as `Engine.check_source`.
     """
-    limit = scope.session.context.rules.params.limits.source_bytes_max
+    limit = rules.params.limits.source_bytes_max
     if not 1 <= len(code) <= limit:
         what = f"source has {len(code)} bytes, outside 1..={limit}"
         raise Rejection(RejectionReason.INVALID_DATA, what, size=len(code), limit=limit)
@@ -23,7 +25,7 @@ def checked_source(scope: Scope, code: bytes) -> str:
     except UnicodeDecodeError as error:
         what = f"source is not UTF-8 at byte {error.start}"
         raise Rejection(RejectionReason.INVALID_DATA, what, offset=error.start) from None
-    scope.session.engine.check_source(source, keccak256(code))
+    engine.check_source(source, keccak256(code))
     return source
 
 
@@ -33,7 +35,7 @@ def replace_code(scope: Scope, actor: bytes, account: Account, code: bytes, mani
     Later frames run the new code. `Rejection` as `checked_source`.
     """
     # CHECK
-    checked_source(scope, code)
+    checked_source(scope.session.context.rules, scope.session.engine, code)
     # RUN
     ledger = scope.session.ledger
     account.code_hash = keccak256(code)

@@ -22,8 +22,10 @@ from trailboss.views.mechanism.base import MechanismViews
 from trailboss.views.mechanism.registry import views_at, views_for, views_of
 from trailboss.views.recent_blocks import (
     BLOCKS,
+    BLOCKS_MAX,
     Chance,
     Offer,
+    Quoting,
     chance_within,
     of_present_mechanism,
     recent_blocks,
@@ -43,6 +45,16 @@ class Backlog(Struct, frozen=True):
     over_cap: int  # of those, how many the lane will set aside for their gas limit
     gas: int  # gas limits of the rest, cycles
     full_blocks: int  # how many blocks of a full lane that is, rounded up. Fires use less than their limits.
+
+
+class ExpectedRun(Struct, frozen=True, kw_only=True):
+    """When a timer that is scheduled now would run if nothing else is sent. Prices are base units per cycle."""
+
+    block: int | None  # in which it would run; None if in none of those that are looked at
+    last_block: int  # the last one that is looked at
+    why: DeferralReason | None  # why not in the block at its height; None if it runs there
+    per_cycle: int  # what a cycle costs in the block in which it runs, all parts together; 0 without one
+    max_cost: int  # what its payer must hold there; 0 without one
 
 
 class Quote(Struct, frozen=True, kw_only=True):
@@ -76,6 +88,8 @@ class Quote(Struct, frozen=True, kw_only=True):
     waiting: Backlog  # timers that are due and have not run
     ahead: Backlog  # timers due at or before ``height``, those included
     notes: tuple[str, ...]  # what else to know, in words
+    # When it would run by a forecast of the next blocks; None for a height beyond them, or without a forecast.
+    expected: ExpectedRun | None = None
 
     def price_parts(self) -> list[tuple[str, int]]:
         """Return label and price of each part of what a cycle costs."""
@@ -98,13 +112,16 @@ def quote_timer(
     actor: bytes | None = None,
     within: Sequence[int] = WITHIN,
     blocks: int = BLOCKS,
+    future: ChainReader | None = None,
 ) -> Quote:
     """Return what a timer scheduled in the next block would cost, and how likely it runs soon after it is due.
 
-    The cost follows from the rules of the next block. The chance is counted, not modelled: for each recent block under
-    the mechanism of now, `Quoting.why_not` decides whether this timer, with these fees and its actor's present weight,
-    would have run if it had been due there and able to pay. The chance of running within k blocks is the share of the
-    recent blocks that begin k blocks of which at least one would have run it: ``docs/concepts/quote-and-runway.md``.
+    The cost follows from the rules of the next block. With ``future``, the same chain some blocks later if nothing else
+    is sent, the first block is found from its height on that would run the timer. The chance is counted, not modelled:
+    for each recent block under the mechanism of now, `Quoting.why_not` decides whether this timer, with these fees and
+    its actor's present weight, would have run if it had been due there and able to pay. The chance of running within k
+    blocks is the share of the recent blocks that begin k blocks of which at least one would have run it:
+    ``docs/concepts/quote-and-runway.md``.
 
     Complexity: O(blocks × (timers that a record names + largest ``within``) + min(timers ahead, ``QUEUED_MAX``)).
     Spec: CIP-1v3 §3, CIP-1v3 §5, CIP-1v3 §7.1, CIP-5 §6.3. Decision: D-16, D-53.
@@ -164,6 +181,31 @@ def quote_timer(
         waiting=waiting,
         ahead=ahead,
         notes=tuple(now.quoting.notes(rules, height, tip, account)),
+        expected=None if future is None else _expected(future, height, at.quoting, offer, charged),
+    )
+
+
+def _expected(
+    future: ChainReader, height: int, quoting: Quoting, offer: Offer, charged_cycles: int
+) -> ExpectedRun | None:
+    """Return in which block of a forecast a timer would run; None if the forecast ends before its height."""
+    if not 1 <= future.height - height + 1 <= BLOCKS_MAX:
+        return None
+    coming = recent_blocks(future, future.height - height + 1)
+    verdicts = [quoting.why_not(each, offer) for each in coming]
+    found = next((each for each, why in zip(coming, verdicts, strict=True) if why is None), None)
+    if found is None:
+        return ExpectedRun(block=None, last_block=future.height, why=verdicts[0], per_cycle=0, max_cost=0)
+    lane_basefee = found.lane_basefee or 0
+    tip = min(offer.priority, max(0, offer.max_fee - lane_basefee)) if quoting.has_cap else 0
+    prices = Prices(Price(found.cycle_basefee), Price(found.cell_basefee), Price(tip), lane_basefee=Price(lane_basefee))
+    cells = Cells(future.rules().timer.max_cells_per_fire)
+    return ExpectedRun(
+        block=found.block.height,
+        last_block=future.height,
+        why=verdicts[0],
+        per_cycle=found.cycle_basefee + lane_basefee + tip,
+        max_cost=max_cost(Cycles(charged_cycles), cells, prices),
     )
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from trailboss.fees import BasefeeRule, Course, next_basefee
 from trailboss.governance.parameters import Read
 from trailboss.model.auction import AuctionState
-from trailboss.model.configs import LaneState, MarketKind, amount_octets, amount_of, stored
+from trailboss.model.configs import LaneState, MarketKind, amount_octets, amount_of, encode_record, stored
 from trailboss.model.globalbox import GlobalboxState
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError
@@ -66,6 +66,13 @@ def read_market(params: ChainParams, read: Read, height: int, cycle_basefee: Pri
     none = MarketTerms(timer_cycles_max=params.timers.lane_cycles_per_block, basefee=cycle_basefee)
     found = (reader(params, read, height, none) for reader in _READERS)
     return next((terms for terms in found if terms is not None), none)
+
+
+def basefee_record(terms: MarketTerms, basefee: int) -> tuple[bytes, bytes] | None:
+    """Return state key and record of a market with another basefee of its own; None if the state has none."""
+    if not isinstance(terms.record, LaneState):
+        return None
+    return LANE_KEY, encode_record(replace(terms.record, basefee=amount_octets(basefee)))
 
 
 def is_active(params: ChainParams, height: int) -> bool:

@@ -34,6 +34,7 @@ from trailboss.node.options import NodeOptions, Pace
 from trailboss.node.traces import TraceRoom
 from trailboss.node.view_leases import Lender
 from trailboss.node.watchtower import Watchtower
+from trailboss.node.workbench import Workbench
 from trailboss.primitives.errors import ErrorObject, Rejection, StorageError
 from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
 from trailboss.primitives.units import check_range
@@ -102,6 +103,7 @@ class Node:
         self.watchtower = Watchtower(index)
         self.lender = Lender(clocks.now)
         self.traces = TraceRoom(index)
+        self.workbench = Workbench(chain.params, chain.genesis.image)
         admit = partial(self.admit, are_signed=False)
         self.development = Development(mempool, self.do, admit, self.set_pace) if options.development else None
         self._replier: Replier | None = None
@@ -260,6 +262,7 @@ class Node:
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
         # Readers must finish before the files are closed.
         await asyncio.get_running_loop().shutdown_default_executor()
+        self.workbench.close()
         self.index.close()
         self.mempool.close()
         self._chain.close()
@@ -293,6 +296,15 @@ class Node:
             return None if live is None else try_timer(builder.chain, live)
 
         return self._chain_thread.do(command).result()
+
+    def state_after(self, height: int) -> ChainView:
+        """Return the chain as it stood after an earlier block.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the node does not hold that state any more, or there is no such block.
+            StoppingError: If the node stops meanwhile.
+        """
+        return self._chain_thread.do(lambda builder: builder.chain.publish(height)).result()
 
     def _admit(self, transaction: Transaction, *, is_signed: bool = True) -> AdmissionOutcome:
         try:

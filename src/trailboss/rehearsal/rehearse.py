@@ -95,7 +95,7 @@ def rehearse_activation(
     """Play the activation of the timer lane through on a copy of a chain, and return what becomes of each timer.
 
     Two copies go on without transactions: one with the activation, one as FIFO. What the waiting timers do by
-    themselves is exact. Complexity: O(state), in time and in memory, and what the blocks of both copies cost.
+    themselves is exact. Complexity: what the blocks of both copies cost.
 
     Raises:
         Rejection: ``INVALID_PARAMETER`` for a height that governance would refuse; ``INVALID_DATA`` for a number of
@@ -143,7 +143,8 @@ def _check(chain: ChainReader, height: int, blocks: int) -> None:
 
 
 def _run(chain: ChainReader, activation_height: int | None, last: int, on_block: OnBlock | None) -> runs.RehearsalRun:
-    run = runs.RehearsalRun(runs.fork_of(chain, {ACTIVATION: activation_height or 0}), activation_height)
+    fork = runs.fork_of(chain, runs.governed_slots(chain, {ACTIVATION: activation_height or 0}))
+    run = runs.RehearsalRun(fork, activation_height)
     run.advance(last, on_block)
     return run
 

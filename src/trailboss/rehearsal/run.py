@@ -21,35 +21,44 @@ from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import TIMER_ENDINGS, TIMER_EXTENDED, TIMER_SCHEDULED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import NO_FEES, DeferralReason, Timer
 from trailboss.sandbox.engines import new_engine
+from trailboss.state.branch import BranchStore
 from trailboss.state.slots import encode_slot
-from trailboss.state.store import MemoryStore
 from trailboss.views.explain.waits import AGENT_OFFER
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.records import block_events
 from trailboss.views.text import runs_of
+from trailboss.vm.engine import Engine
 
 
-def fork_of(original: ChainReader, governed: Mapping[bytes, int] | None = None) -> Chain:
-    """Return a chain that begins as a copy of another one: state, clock, timers, and the blocks so far.
+def fork_of(
+    original: ChainReader, changes: Mapping[bytes, bytes | None] | None = None, engine: Engine | None = None
+) -> Chain:
+    """Return a chain that begins as another one stands: state, clock, timers, and the blocks so far.
 
-    Blocks below the fork are read from the original: it must stay open and must not go back below the fork, but may
-    go on. The fork itself cannot go back below where it began. Complexity: O(state), in time and in memory.
+    State and blocks below the fork are read from the original: it must stay open and must not go back below the fork,
+    but may go on. The fork itself cannot go back below where it began. Complexity: O(timers that are due or near).
 
     Args:
         original: Stays as it is. The fork shares the engine of a chain, since all that it keeps is compiled code; a
-            view has none, for it may be another thread's, and the fork gets one of its own.
-        governed: Parameters that differ, by key of SetGovParam: as if set already, though no block did it.
+            view has none, for it may be another thread's.
+        changes: What differs in its state, by full key, though no block did it; None for what is gone.
+        engine: What runs the fork's actors; None for the chain's own, or for a view one that closes with the fork.
     """
-    changes: dict[bytes, bytes | None] = {
-        system_slot_key(original.params, name): encode_slot(name, value.to_bytes(VALUE_WIDTH, "big"))
-        for name, value in (governed or {}).items()
-    }
-    store = MemoryStore.copy_of(original.store, changes)
+    base = original.store.view() if isinstance(original, Chain) else original.store
+    store = BranchStore(base, changes or {})
     interval_ms = original.params.governance.block_interval_ms
     blocks = History(_ForkArchive(original.blocks), interval_ms, height=original.height, base=original.blocks.base)
-    shared = original.engine if isinstance(original, Chain) else None
-    engine = shared or new_engine(original.params, original.genesis.image)
-    return Chain.of_parts(original.genesis, original.params, engine, store, blocks, owns_engine=shared is None)
+    shared = engine or (original.engine if isinstance(original, Chain) else None)
+    used = shared or new_engine(original.params, original.genesis.image)
+    return Chain.of_parts(original.genesis, original.params, used, store, blocks, owns_engine=shared is None)
+
+
+def governed_slots(chain: ChainReader, governed: Mapping[bytes, int]) -> dict[bytes, bytes | None]:
+    """Return what the state holds if parameters are set, by key of SetGovParam, for `fork_of`."""
+    return {
+        system_slot_key(chain.params, name): encode_slot(name, value.to_bytes(VALUE_WIDTH, "big"))
+        for name, value in governed.items()
+    }
 
 
 class _ForkArchive:
@@ -178,7 +187,7 @@ class RehearsalRun:
                 self._passed_over[item.timer_id].append((block.height, DeferralReason.OUTRANKED))
             for receipt in block.receipts:
                 if receipt.origin is Origin.TIMER:
-                    payment = _payment(receipt, record, in_lane=len(self.basefees) > 0)
+                    payment = payment_of(receipt, record, in_lane=len(self.basefees) > 0)
                     error = "" if receipt.error is None else receipt.error.slug
                     self._ends[receipt.timer_id] = Fate(
                         outcome=FIRED, height=block.height, payment=payment, error=error
@@ -262,7 +271,8 @@ def _facts(event: EventRecord) -> Any:
     return decode_canonical(event.data)
 
 
-def _payment(receipt: ReceiptRecord, record: DecisionRecord, *, in_lane: bool) -> Payment:
+def payment_of(receipt: ReceiptRecord, record: DecisionRecord, *, in_lane: bool) -> Payment:
+    """Return what a fire cost, by the record of its block; ``in_lane`` is whether the timer lane is active there."""
     lane_basefee = record.lane_basefee if in_lane else 0
     tip_per_cycle = receipt.tip // receipt.cycles_used if receipt.cycles_used else 0
     lane_burned = receipt.cycles_used * lane_basefee

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
 from trailboss.state import commitment, keys, tree
 from trailboss.state.commitment import Roots, state_root
-from trailboss.state.keys import HEIGHT_WIDTH, KEY_WIDTHS, STORAGE, STORAGE_BYTE, TIMER_ID_START, TIMERS, TIMERS_BYTE
+from trailboss.state.keys import HEIGHT_WIDTH, STORAGE_BYTE, TIMER_ID_START, TIMERS, TIMERS_BYTE
 from trailboss.state.slots import SlotIndex, decode_slot
 from trailboss.state.view import StoreView, Trail
 
@@ -146,9 +146,28 @@ class Store(ABC):
 
         Complexity: O(1). From the first view on, going back reads the values that it replaces.
         """
+        return StoreView(self, self._followed(), self.height, self.state_root, self.roots)
+
+    def view_at(self, height: int) -> StoreView:
+        """Return the state after an earlier block for other threads to read, as `view` does the current one.
+
+        Complexity: O(keys changed since).
+
+        Raises:
+            InvariantError: If the height is above the present one, or below what the store can go back to.
+            StorageError: Likewise, on disk.
+        """
+        present = self.view()
+        if height == self.height:
+            return present
+        restored, root, roots, _ = self._state_at(height)
+        return StoreView(self, self._followed(), height, root, roots, restored=restored)
+
+    def _followed(self) -> Trail:
+        """Return the current point; from the first one on, going back reads the values that it replaces."""
         if self._trail is None:
             self._trail = Trail()
-        return StoreView(self, self._trail, self.height, self.state_root, self.roots)
+        return self._trail
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
         """Commit the next block's net changes and return the new state root; without changes it costs next to nothing.
@@ -183,6 +202,23 @@ class Store(ABC):
         Raises:
             InvariantError: If the store is not above that height, or the trees changed back miss their old root.
         """
+        restored, root, roots, changed_blocks = self._state_at(height)
+        concerned = restored if self._trail is not None else [key for key in restored if key[0] == STORAGE_BYTE]
+        before = {key: self.read(key) for key in concerned}
+        slots = _slot_moves(restored, before)
+        if self._trail is not None and height < self.height:
+            self._trail = self._trail.announce(before, height)
+        self._take_back(height, Undo(height + 1, root, restored))
+        self._change_slots(slots)
+        for _ in range(min(changed_blocks, len(self._recent))):
+            self._recent.pop()
+        self.roots, self.state_root, self.height = roots, root, height
+
+    def _state_at(self, height: int) -> tuple[dict[bytes, bytes | None], Hash32, Roots, int]:
+        """Return the state after an earlier block: what differs from now, its root and trees, and the blocks between.
+
+        Only blocks that changed something are counted.
+        """
         if not BEFORE_GENESIS <= height <= self.height:
             raise InvariantError(f"cannot go back to block {height} from block {self.height}")
         undone = self._undo_above(height)
@@ -193,16 +229,7 @@ class Store(ABC):
         roots = self._roots_before(len(undone), restored)
         if state_root(roots) != root:
             raise InvariantError(f"going back to block {height} gives another state root than it had")
-        concerned = restored if self._trail is not None else [key for key in restored if key[0] == STORAGE_BYTE]
-        before = {key: self.read(key) for key in concerned}
-        slots = _slot_moves(restored, before)
-        if self._trail is not None and height < self.height:
-            self._trail = self._trail.announce(before, height)
-        self._take_back(height, Undo(height + 1, root, restored))
-        self._change_slots(slots)
-        for _ in range(min(len(undone), len(self._recent))):
-            self._recent.pop()
-        self.roots, self.state_root, self.height = roots, root, height
+        return restored, root, roots, len(undone)
 
     def changes_at(self, height: int) -> dict[bytes, bytes | None]:
         """Return what the block of a height changed: the value after it by full key, None for none.
@@ -290,37 +317,18 @@ class MemoryStore(Store):
     130 bytes more.
     """
 
-    __slots__ = ("_first", "_journal", "_timers", "_values")
+    __slots__ = ("_journal", "_timers", "_values")
 
     def __init__(self) -> None:
         super().__init__()
-        self._first = BEFORE_GENESIS
         self._values: dict[bytes, bytes] = {}  # by full key, all but timers
         self._timers: dict[bytes, bytes] = {}  # by timer id
         self._journal: list[Undo] = []
 
     @property
     def floor(self) -> int:
-        """Lowest height that the store can go back to; a copy's own height."""
-        return self._first
-
-    @classmethod
-    def copy_of(cls, store: ReadableStore, changes: Mapping[bytes, bytes | None]) -> Self:
-        """Return a store in memory at the height of another one, with changes. It goes no further back.
-
-        Complexity: O(state); the trees, which never change, are shared.
-        """
-        copy = cls()
-        for namespace in KEY_WIDTHS:
-            copy._write(dict(store.iterate(namespace)))
-        for key, record in store.iterate(STORAGE):
-            copy._slots.add(keys.storage_address(key), decode_slot(record)[0])
-        copy.roots, copy.state_root, copy.height = store.roots, store.state_root, store.height - 1
-        copy.commit(store.height, changes)
-        copy._first = store.height
-        copy._journal.clear()
-        copy._recent.clear()
-        return copy
+        """Lowest height that the store can go back to: all the way."""
+        return BEFORE_GENESIS
 
     def read(self, key: bytes) -> bytes | None:
         """Return the value of a full key, or None if it has none."""
@@ -343,8 +351,6 @@ class MemoryStore(Store):
         self._write(changes)
 
     def _undo_above(self, height: int) -> list[Undo]:
-        if height < self._first:
-            raise InvariantError(f"cannot go back to block {height}: this is a copy made after block {self._first}")
         first = bisect_right(self._journal, height, key=lambda undo: undo.height)
         return self._journal[first:][::-1]
 

@@ -7,6 +7,7 @@ value as of its block. Views are lock-free and copy nothing. Decision: D-74.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -78,11 +79,23 @@ class StoreView:
 
     __slots__ = ("_past", "_read_shared", "_timer_height_shared", "height", "roots", "state_root")
 
-    def __init__(self, store: SharedStore, trail: Trail, height: int, state_root: Hash32, roots: Roots) -> None:
-        """View a store from its current point, height, root and trees."""
+    def __init__(
+        self,
+        store: SharedStore,
+        trail: Trail,
+        height: int,
+        state_root: Hash32,
+        roots: Roots,
+        *,
+        restored: Mapping[bytes, bytes | None] = MappingProxyType({}),
+    ) -> None:
+        """View a store from its current point on, after the block of a height, with that block's root and trees.
+
+        ``restored`` has the value there of every key that the store has changed since; None for none.
+        """
         self._read_shared: Callable[[bytes], bytes | None] = store.read_shared
         self._timer_height_shared = store.timer_height_shared
-        self._past = _Past({}, {}, height, trail)
+        self._past = _Past(dict(restored), timer_moves(restored), height, trail)
         self.height = height
         self.state_root = state_root
         self.roots = roots

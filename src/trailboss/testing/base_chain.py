@@ -23,6 +23,7 @@ from trailboss.model.timers import Timer
 from trailboss.model.transactions import FundActor, Instruction, SetGovParam, Transaction, Transfer
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.rehearsal.forecast import ahead_of, forecast_beside, forecast_timer
 from trailboss.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
 from trailboss.sandbox.engines import image_of
 from trailboss.state.disk.files import TABLES_NAME
@@ -41,6 +42,7 @@ from trailboss.views.explain.life import events_since
 from trailboss.views.labels import LabelBook, use_labels
 from trailboss.views.mechanism import globalbox_records
 from trailboss.views.mechanism.auction_records import AuctionView, auction_of
+from trailboss.views.mechanism.base import Outlook
 from trailboss.views.mechanism.globalbox_records import EndedView, FireView, MailboxView
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.read_only_calls import try_timer
@@ -346,7 +348,11 @@ class BaseChain:
         """
         if not isinstance(timer_id, bytes):
             raise TypeError(f"explain({timer_id!r}): give a timer's id, the 32 bytes that `timers` and events have")
-        return explain_timer(self.chain, timer_id, attempt=partial(try_timer, self.chain))
+
+        def ahead(timer: Timer, told: Outlook) -> str:
+            return forecast_beside(self.chain, timer, forecast_timer(self.chain, timer), told)
+
+        return explain_timer(self.chain, timer_id, attempt=partial(try_timer, self.chain), ahead=ahead)
 
     def quote(
         self,
@@ -359,9 +365,11 @@ class BaseChain:
         blocks: int = BLOCKS,
     ) -> Quote:
         """Quote the price of a timer scheduled now, and how often one would have run; see `quote_timer`."""
-        return quote_timer(
-            self.chain, height, gas_limit, tip, actor=optional_address(actor), within=within, blocks=blocks
-        )
+        with ahead_of(self.chain, height) as future:
+            owner = optional_address(actor)
+            return quote_timer(
+                self.chain, height, gas_limit, tip, actor=owner, within=within, blocks=blocks, future=future
+            )
 
     def runway(self, payer: Party, *, blocks: int = BLOCKS) -> Runway:
         """Return how many fires a balance still pays for, and in which block it runs out; see `runway_of`."""

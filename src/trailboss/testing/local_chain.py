@@ -9,13 +9,14 @@ from trailboss.testing.crowds import Crowds
 from trailboss.testing.expectations import Expectations
 from trailboss.testing.label_calls import LabelCalls
 from trailboss.testing.runners import Runners
+from trailboss.testing.simulation import Simulation
 from trailboss.testing.timer_calls import TimerCalls
 from trailboss.testing.traces import Traces
 
 CBY: Final = BASE_UNITS_PER_CBY  # one CBY in base units
 
 
-class LocalChain(TimerCalls, Cheats, ClockCalls, Crowds, Expectations, LabelCalls, Runners, Traces):
+class LocalChain(TimerCalls, ClockCalls, Simulation, Traces, Expectations, LabelCalls, Cheats, Crowds, Runners):
     """A local chain with real fees and real state roots.
 
     Attributes:

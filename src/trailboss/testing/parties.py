@@ -3,7 +3,7 @@
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from trailboss.vm.failures import TRACEBACK
 
 if TYPE_CHECKING:
     from trailboss.testing.base_chain import BaseChain
+    from trailboss.testing.local_chain import LocalChain
 
 
 class ChainWarning(UserWarning):
@@ -83,9 +84,18 @@ class ActorHandle(Struct, frozen=True):
     address: Address
     receipt: Receipt
 
+    def __hash__(self) -> int:
+        # A receipt holds values that have no hash; a handle can stand for its address in a table.
+        return hash(self.address)
+
     def call(self, handler: str, payload: bytes = b"", *, sender: TestAccount, **options: Any) -> Receipt:
         """Call a handler in a transaction; options as `LocalChain.send`."""
         return self.chain.send(ExecuteActor(self.address, handler, payload), sender=sender, **options)
+
+    def simulate(self, handler: str, payload: bytes = b"", *, sender: "Party", **options: Any) -> Receipt:
+        """Call a handler in a transaction that changes nothing, sent by anyone; options as `LocalChain.simulate`."""
+        chain = cast("LocalChain", self.chain)
+        return chain.simulate(ExecuteActor(self.address, handler, payload), sender=sender, **options)
 
     def view(self, handler: str, payload: bytes = b"", *, sender: TestAccount | None = None) -> Answer:
         """Call a handler read-only, by default as the first account: no transaction, no fee; changes are refused."""
@@ -106,9 +116,6 @@ class ActorHandle(Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"<Actor {labels_in_use().short(self.address)}>"
-
-    def __hash__(self) -> int:
-        return hash(self.address)
 
     def timers(self) -> list[TimerView]:
         """Its live timers, by height and then order of insertion."""

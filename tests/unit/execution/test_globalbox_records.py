@@ -47,6 +47,7 @@ from trailboss.model.timers import RECORD_VERSION, Timer, TimerEnd, encode_timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import system_address
 from trailboss.primitives.units import Cycles, Height
+from trailboss.state.branch import BranchStore
 from trailboss.state.keys import config_key, ended_key, fire_key, timer_key
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import MemoryStore
@@ -338,7 +339,7 @@ def test_contradiction_is_found_when_a_record_is_wrong(crowd: Any, break_it: Bre
     """One number, one record or one pointer at a time, in a state that is right otherwise."""
     addresses = [address for address, _ in crowd.accounts()]
     check_globalbox(crowd.store, crowd.timers(), addresses, _escrow(crowd))
-    broken = MemoryStore.copy_of(crowd.store, break_it(crowd))
+    broken = BranchStore(crowd.store, break_it(crowd))
     timers = [
         BlockSession.read_timer(SimpleNamespace(overlay=broken), each.height, each.timer_id) for each in crowd.timers()
     ]

@@ -15,6 +15,7 @@ from trailboss.node.block_builder import Published
 from trailboss.node.feed import Feed
 from trailboss.node.options import NodeOptions
 from trailboss.node.traces import TraceRoom
+from trailboss.node.workbench import Workbench
 from trailboss.primitives.errors import ErrorObject
 from trailboss.views.read_only_calls import try_timer
 
@@ -38,6 +39,7 @@ class StandIn:
         self.health = SimpleNamespace(status="running", reason="")
         self.network = None
         self.traces = TraceRoom(self.index)
+        self.workbench = Workbench(self.chain.params, self.chain.genesis.image)
 
     def step(self) -> None:
         """Play a step of the scene, and publish it."""
@@ -54,6 +56,7 @@ class StandIn:
 
     def close(self) -> None:
         """Let go of everything."""
+        self.workbench.close()
         self.index.close()
         self.scene.chain.close()
 

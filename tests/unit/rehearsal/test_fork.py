@@ -7,7 +7,7 @@ import pytest
 from trailboss.chain import Chain
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.primitives.errors import InvariantError
-from trailboss.rehearsal.run import fork_of
+from trailboss.rehearsal.run import fork_of, governed_slots
 from trailboss.testing import LocalChain
 from trailboss.views import explain_timer
 
@@ -53,9 +53,9 @@ def test_fork_knows_the_blocks_before_it_when_the_original_goes_on(chain: LocalC
 
 def test_fork_has_other_parameters_when_they_are_governed_so(chain: LocalChain) -> None:
     """Whether the original's state has a value or not."""
-    fork = fork_of(chain.chain, {ACTIVATION: 20})
+    fork = fork_of(chain.chain, governed_slots(chain.chain, {ACTIVATION: 20}))
     assert fork.rules().params.lane.activation_height == 20
-    again = fork_of(fork, {ACTIVATION: 0})
+    again = fork_of(fork, governed_slots(fork, {ACTIVATION: 0}))
     assert again.rules().params.lane.activation_height == chain.chain.rules().params.lane.activation_height == 0
     advance(fork, 30)
     advance(again, 30)
@@ -69,7 +69,7 @@ def test_fork_goes_back_no_further_than_its_beginning(chain: LocalChain) -> None
     advance(fork, 12)
     fork.reorg(4)
     assert (fork.height, fork.state_root) == (8, chain.state_root)
-    with pytest.raises(InvariantError, match="a copy made after block 8"):
+    with pytest.raises(InvariantError, match="this branch began after block 8"):
         fork.reorg(1)
 
 

@@ -14,6 +14,7 @@ from trailboss.api.routes import (
     network,
     node,
     search,
+    simulation,
     state,
     submission,
     timers,
@@ -22,6 +23,17 @@ from trailboss.api.routes import (
 )
 
 FREQUENT: Final = (chain, accounts, submission, transactions, timers, state)
-OTHERS: Final = (mechanisms, forecasts, search, calls_and_proofs, traces, node, network, development, jobs)
+OTHERS: Final = (
+    mechanisms,
+    forecasts,
+    search,
+    calls_and_proofs,
+    traces,
+    simulation,
+    node,
+    network,
+    development,
+    jobs,
+)
 # Every operation; a request tries them in this order.
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(each for subject in (*FREQUENT, *OTHERS) for each in subject.routes)

@@ -9,7 +9,7 @@ from trailboss.api.operations import Call, Routes
 from trailboss.api.requests import U64, Positive, choice, integer, octets, text, unhex
 from trailboss.api.routes.chain import HeightAnswer
 from trailboss.api.routes.submission import TIMEOUT_DEFAULT, SubmissionOutcome, outcome_answer
-from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
+from trailboss.api.transaction_shape import INSTRUCTION_RULE, INSTRUCTION_SCHEMA
 from trailboss.chain.crowd import BLOCKS, LOAD, Storm
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
 from trailboss.chain.jobs import JOBS_MAX, read_answer
@@ -35,7 +35,6 @@ LOAD_PERCENT_MAX: Final = 10_000
 ANSWER_RULE: Final = {"rule": 'an object: {"value": …}, or {"failure": reason} if the chain gives up on the job'}
 OCTETS_MAX: Final = 1_000_000  # bytes of a source, a slot, a payload or an answer
 WORDS_MAX: Final = 1_000  # characters of a handler or a message
-INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
 
 class PaceAnswer(Struct, frozen=True):

@@ -2,17 +2,21 @@
 
 from typing import Annotated, Final
 
+from msgspec import Struct
+
 from trailboss.api.errors import HttpReason
 from trailboss.api.operations import Call, Routes
-from trailboss.api.requests import LIMIT_MAX, U64, Positive, integer
+from trailboss.api.requests import LIMIT_DEFAULT, LIMIT_MAX, U64, Limit, Offset, Positive, integer
 from trailboss.forecast.quote import Quote, quote_timer
 from trailboss.forecast.runway import Runway, runway_of
 from trailboss.forecast.watchtower import PAYERS_SHOWN, Watch
-from trailboss.primitives.octets import Address
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.rehearsal.forecast import FORECAST_BLOCKS, QUOTED_BLOCKS, ForecastTimer, is_near
 from trailboss.views.recent_blocks import BLOCKS, BLOCKS_MAX
 from trailboss.views.shared_fields import extended
 
 routes: Final = Routes("forecasts")
+FORECAST_BLOCKS_SERVED: Final = 1_000  # most blocks that a node looks ahead
 Recent = Annotated[int, integer(BLOCKS_MAX, 1)]
 
 
@@ -33,8 +37,36 @@ def quote(
     blocks: Recent = BLOCKS,  # number of recent blocks to use
 ) -> QuoteAnswer:
     """Return what a timer scheduled now would cost, and how often a timer like it would have run lately."""
-    found = quote_timer(call.view, height, gas_limit, tip, actor=actor, blocks=blocks)
+    view = call.view
+    future = call.node.workbench.ahead(view, QUOTED_BLOCKS).view if is_near(view, height) else None
+    found = quote_timer(view, height, gas_limit, tip, actor=actor, blocks=blocks, future=future)
     return extended(QuoteAnswer, found, per_cycle=found.per_cycle)
+
+
+class ForecastPage(Struct, frozen=True, kw_only=True):
+    """What becomes of the live timers in the next blocks, if nothing is sent."""
+
+    from_height: int  # the last block that there is
+    last_height: int  # the last block of the forecast; an earlier one than asked for if fires use too many cycles
+    total_count: int
+    timers: tuple[ForecastTimer, ...]  # by block, those that still wait at the end, from ``offset`` on
+    has_more: bool  # whether there are more than 10,000, which are left out
+    later: int  # live timers that are due after the last block
+
+
+@routes.get("/forecast", refuses=(HttpReason.INVALID_VALUE,))
+def forecast(
+    call: Call,
+    *,
+    blocks: Annotated[int, integer(FORECAST_BLOCKS_SERVED, 1)] = FORECAST_BLOCKS,  # number of blocks to look ahead
+    timer_id: Hash32 | None = None,  # only this timer
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+) -> ForecastPage:
+    """Return what becomes of each live timer in the next blocks: when, at what price, who pays, why it waits."""
+    found = call.node.workbench.ahead(call.view, blocks).forecast
+    timers = found.timers if timer_id is None else found.of(timer_id)
+    return extended(ForecastPage, found, total_count=len(timers), timers=timers[offset : offset + limit])
 
 
 @routes.get("/runway/{payer}")

@@ -53,6 +53,8 @@ class LifeAnswer(Struct, frozen=True, kw_only=True):
     reverted: bool  # whether its last fire has reverted
     # For a live timer what its fire would revert with if it ran as things stand; None if it would end well.
     failure: ErrorObject | None
+    # What a forecast of the next 20 blocks has of a live timer, where it says more than the outlook; None otherwise.
+    forecast: str | None
 
 
 class LineageAnswer(Struct, frozen=True, kw_only=True):
@@ -102,7 +104,8 @@ def timer(call: Call, *, timer_id: Hash32) -> TimerDetails:
 @routes.get("/timers/{timer_id}/explain", refuses=NOT_FOUND)
 def timer_explain(call: Call, *, timer_id: Hash32, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> LifeAnswer:
     """Explain a timer's whole life, and the reason of each decision."""
-    life = timer_life(call.view, call.node.index, timer_id, call.node.try_timer)
+    node = call.node
+    life = timer_life(call.view, node.index, timer_id, node.try_timer, node.workbench.beside)
     return extended(
         LifeAnswer,
         life,
@@ -115,6 +118,7 @@ def timer_explain(call: Call, *, timer_id: Hash32, offset: Offset = 0, limit: Li
         waited=life.waited or None,
         fires=life.fires[offset : offset + limit],
         outlook=life.outlook or None,
+        forecast=life.forecast or None,
         reverted=life.has_reverted,
     )
 

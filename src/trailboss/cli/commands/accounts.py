@@ -6,8 +6,8 @@ from typing import Annotated, Final
 import typer
 
 from trailboss.chain.drafts import draft_deployment
-from trailboss.cli.command import Invocation, command, printed_pairs
-from trailboss.cli.errors import FAILED, report_facts, report_failed
+from trailboss.cli.command import DRY_RUN, Invocation, command, printed_pairs
+from trailboss.cli.errors import FAILED, Mistake, report_facts, report_failed
 from trailboss.cli.options import (
     ANYONE,
     PAYLOAD,
@@ -70,7 +70,7 @@ def _row(holder: Holder) -> tuple[Cell, ...]:
     return holder.address, what, format_cby(holder.balance), str(holder.nonce), holder.timers
 
 
-@command("sender", "private_key", "impersonate")
+@command("sender", "private_key", "impersonate", *DRY_RUN)
 def send_money(
     run: Invocation,
     to: Annotated[str, argument("TO", f"Recipient: {ANYONE}.", autocompletion=complete_account)],
@@ -113,7 +113,7 @@ def set_balance(run: Invocation, who: Who, amount: Amount) -> None:
 Cbor = Annotated[bool, flag("--cbor", "The payload is JSON; send it as CBOR.")]
 
 
-@command("sender", "private_key", "cycles_limit", "cells_limit")
+@command("sender", "private_key", "cycles_limit", "cells_limit", *DRY_RUN)
 def deploy(
     run: Invocation,
     file: Annotated[Path, argument("FILE", "Source of the actor.")],
@@ -127,7 +127,7 @@ def deploy(
 ) -> None:
     """Deploy an actor and fund it, in one block.
 
-    Prints the actor's address. Deploying the same file again makes another actor.
+    Prints the actor's address. Deploying the same file again makes another actor. A dry run leaves the funding out.
 
     Example: trailboss deploy clock.py --value 20cby --from 3
     """
@@ -138,6 +138,9 @@ def deploy(
     instruction, address = draft_deployment(
         signer.address, code, salt, init_handler=init_handler, init_payload=payload, entitlements=entitlement or ()
     )
+    if run.dry_run:
+        run.show_receipts({"deployment": run.simulate(instruction)}, {"actor": address})
+        return
     receipts = run.send(instruction, *([FundActor(address, value)] if value else []))
     lead: dict[str, Cell] = (
         {"actor": address, "holds": f"{format_cby(chain.balance(address))} CBY"} if receipts[0].ok else {}
@@ -157,7 +160,7 @@ def _warn_of_unpaid(chain: OpenChain, deployment: Receipt) -> None:
         report_facts("warning", {"what": f"{unpaid_words(chain, first)}{others}", "fix": fix})
 
 
-@command("sender", "private_key", "impersonate", "cycles_limit", "cells_limit")
+@command("sender", "private_key", "impersonate", "cycles_limit", "cells_limit", *DRY_RUN)
 def call(
     run: Invocation,
     actor: Actor,
@@ -174,6 +177,10 @@ def call(
     """
     octets = parse_payload(payload, as_cbor=cbor)
     address = find_actor(run.chain, actor)
+    if view and run.dry_run:
+        raise Mistake(
+            "both --view and --dry-run are given", "give one of the two: a dry run allows changes, a view refuses them"
+        )
     if not view:
         run.show_receipts({"call": run.send_one(ExecuteActor(address, handler, octets))})
         return

@@ -14,7 +14,7 @@ from trailboss.cli.command import Invocation, command
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Mistake, NotFound
 from trailboss.cli.lazy import group
-from trailboss.cli.targets import resolve_timer
+from trailboss.cli.targets import find_timer, resolve_timer
 from trailboss.codec.textual import to_json
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
@@ -109,7 +109,12 @@ def explain(run: Invocation, timer_id: options.TimerId) -> None:
         for step in life.steps
     ]
     waited = {"waited": life.waited or None, "waits": life.waits, "bids": life.bids, "fires": life.fires}
-    ended = {"outlook": life.outlook or None, "reverted": life.has_reverted, "failure": life.failure}
+    ended = {
+        "outlook": life.outlook or None,
+        "reverted": life.has_reverted,
+        "failure": life.failure,
+        "forecast": life.forecast or None,
+    }
     document = {"timer_id": life.timer_id, "state": life.state, "steps": steps, **waited, **ended}
     if run.as_json:
         output.print_json(document)
@@ -117,6 +122,22 @@ def explain(run: Invocation, timer_id: options.TimerId) -> None:
     printer = output.console()
     printer.print(labelled(life.heading()), markup=False, soft_wrap=True)
     output.print_pairs(printer, life.lines(), indent="  ")
+
+
+@timer.command("dry-run")
+@command("at_height", "assume")
+def dry_run(run: Invocation, timer_id: options.TimerId) -> None:
+    """Simulate a live timer's next fire, and show its receipt; nothing changes.
+
+    It fires as it would if nothing were sent until then: in the block in which it is its turn, at the prices there.
+
+    Example: trailboss timer dry-run 0x6e3d2443
+    """
+    run.dry_run = True
+    # At an earlier height, a timer that has ended since was live.
+    found = (find_timer if run.at_height is None else resolve_timer)(run.chain, timer_id)
+    receipt = run.chain.simulate_fire(found, run.at_height, run.overrides)
+    run.show_receipts({"fire": receipt}, {"timer": found})
 
 
 @command()

@@ -1,16 +1,18 @@
-"""Forecasts: ``quote`` for a timer scheduled now, ``runway`` for the balance of a payer."""
+"""What is to come: ``forecast`` of live timers, ``quote`` for a timer scheduled now, ``runway`` of a payer."""
 
 from typing import Annotated, Final
 
 import typer
 
 from trailboss.cli.command import Invocation, command
-from trailboss.cli.options import ANYONE, Number, Text, argument, complete_account, number, option
-from trailboss.cli.output import Cell, columns, note, print_facts, print_json, print_section
-from trailboss.cli.targets import find_actor, resolve_actor
-from trailboss.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
+from trailboss.cli.options import ANYONE, LIMIT, Limit, Number, Text, argument, complete_account, number, option
+from trailboss.cli.output import Cell, columns, note, print_facts, print_json, print_section, print_table
+from trailboss.cli.targets import find_actor, find_timer, resolve_actor
+from trailboss.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote
 from trailboss.forecast.runway import PaidActor, Reach, runway_of
 from trailboss.primitives.units import format_cby
+from trailboss.rehearsal.forecast import FORECAST_BLOCKS, FORECAST_BLOCKS_MAX, ForecastTimer, forecast_words
+from trailboss.views.accounts import known_names
 from trailboss.views.explain.decision_view import REASONS
 from trailboss.views.json_values import to_json_value
 from trailboss.views.recent_blocks import BLOCKS, BLOCKS_MAX
@@ -18,12 +20,58 @@ from trailboss.views.text import counted, decimal_text, rounded
 
 PRICES: Final = columns("what | >price | >units | >CBY | >base units")
 CHANCES: Final = columns("within | >would have run | >of")
+FORECAST: Final = columns("timer | handler? | >due | >block | what | >price | >CBY | payer?")
 REACHES: Final = columns(
     "basefees | >cycle | >lane? | >cell? | >CBY a fire | >base units | >fires left | >dry in block"
 )
 ACTORS: Final = columns("actor | >live timers | >fires seen | >a fire every | >cycles | >cells")
 NAMES: Final = {"present": "present", "twice": "twice", "p95": "95th percentile"}
 Recent = Annotated[int, number("Number of recent blocks to judge by.", least=1, most=BLOCKS_MAX)]
+
+
+@command()
+def forecast(
+    run: Invocation,
+    timer: Annotated[Text, argument("ID", "Only this timer, by its id or the first digits of it.", "all")] = None,
+    blocks: Annotated[
+        int, number("Number of blocks to look ahead.", least=1, most=FORECAST_BLOCKS_MAX)
+    ] = FORECAST_BLOCKS,
+    limit: Limit = LIMIT,
+) -> None:
+    """Forecast what live timers do in the next blocks if nothing is sent.
+
+    When each fires, at what price, who pays for it, and why it waits. The chain stays as it is.
+
+    Example: trailboss forecast --blocks 20
+    """
+    wanted = None if timer is None else find_timer(run.chain, timer)
+    found = run.chain.forecast(blocks)
+    rows = found.timers if wanted is None else found.of(wanted)
+    if run.as_json:
+        print_json({**to_json_value(found), "timers": to_json_value(rows)})
+        return
+    shown = rows[: limit or None]
+    title = f"Forecast of blocks {found.from_height + 1:,} to {found.last_height:,}, if nothing is sent"
+    print_table(title, FORECAST, [_forecast_row(run, each) for each in shown])
+    if not rows:
+        note("note: no timer is due in these blocks" if wanted is None else "note: it is due after these blocks")
+    if len(shown) < len(rows) or found.has_more:
+        more = "more than " if found.has_more else ""
+        note(f"note: these are {len(shown):,} of {more}{len(rows):,}; --limit shows more")
+    if found.last_height < found.from_height + blocks:
+        note("note: it ends early, for fires use too many cycles")
+    if found.later and wanted is None:
+        note(f"note: {counted(found.later, 'timer')} {'is' if found.later == 1 else 'are'} due after these blocks")
+    for each in shown:
+        if each.error is not None or (each.block is None and wanted is not None):
+            note(f"note: timer {each.timer_id.hex()[:8]}… {forecast_words(each)}")
+
+
+def _forecast_row(run: Invocation, found: ForecastTimer) -> tuple[Cell, ...]:
+    what = f"{found.outcome}, {found.delay:,} late" if found.delay and found.block else found.outcome
+    payer = known_names(run.chain.genesis).get(found.fee_payer, str(found.fee_payer))
+    paid = None if found.paid is None else format_cby(found.paid)
+    return found.timer_id, found.handler, found.height, found.block, what, found.price_per_cycle, paid, payer
 
 
 @command()
@@ -42,7 +90,7 @@ def quote(
     Example: trailboss quote --height 500 --gas-limit 50000
     """
     owner = None if actor is None else find_actor(run.chain, actor)
-    found = quote_timer(run.chain, height, gas_limit, tip, actor=owner, blocks=blocks)
+    found = run.chain.quote(height, gas_limit, tip, owner, blocks)
     if run.as_json:
         print_json({**to_json_value(found), "per_cycle": found.per_cycle})
         return
@@ -52,7 +100,14 @@ def quote(
     print_section("Chance", CHANCES, [(counted(each.within, "block"), each.runs, each.of) for each in found.chances])
     typer.echo()
     ahead = _backlog(found.ahead, f"due by height {found.height:,}")
-    print_facts({"judged by": _judged(found), "waiting": _backlog(found.waiting, "due by now"), "ahead": ahead})
+    print_facts(
+        {
+            "forecast": _expected(found),
+            "judged by": _judged(found),
+            "waiting": _backlog(found.waiting, "due by now"),
+            "ahead": ahead,
+        }
+    )
     for remark in found.notes:
         note(f"note: {remark}")
 
@@ -80,6 +135,21 @@ def _prices(found: Quote) -> list[tuple[Cell, ...]]:
         *((what, price, f"{n:,} {name}", format_cby(price * n), price * n) for what, price, n, name in parts),
         ("must be in the balance", "", "", format_cby(found.max_cost), found.max_cost),
     ]
+
+
+def _expected(found: Quote) -> str | None:
+    """Return when it would run, if nothing else is sent."""
+    expected = found.expected
+    if expected is None:
+        return None
+    if expected.block is None:
+        why = "" if expected.why is None else f": {REASONS[expected.why]}"
+        return f"if nothing else is sent, it does not run by block {expected.last_block:,}{why}"
+    late = expected.block - found.height
+    after = f", {counted(late, 'block')} late" if late else ""
+    why = f" ({REASONS[expected.why]})" if expected.why is not None else ""
+    price = f"at {expected.per_cycle:,} a cycle, up to {_money(expected.max_cost)}"
+    return f"if nothing else is sent, it runs in block {expected.block:,}{after}{why}, {price}"
 
 
 def _judged(found: Quote) -> str:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from time import monotonic, sleep
 from typing import Any, Final
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
@@ -20,6 +20,7 @@ from trailboss.cli.remote.view import RemoteRecords, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
 from trailboss.execution.genesis import decode_genesis
+from trailboss.forecast.quote import ExpectedRun, Quote, quote_timer
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
 from trailboss.model.events import EventRecord
@@ -27,8 +28,11 @@ from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, Transaction, transaction_hash
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
+from trailboss.rehearsal.forecast import ForecastTimer, QueueForecast
+from trailboss.rehearsal.overrides import Overrides, to_document
 from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
 from trailboss.views.explain.life import EarlierEvents
+from trailboss.views.mechanism.base import Outlook
 from trailboss.views.records import Printed, TimerEntry, event_view, receipt_view, refused_receipt
 from trailboss.views.timer_list import ALL, ENDED, TimerFilter, list_live
 from trailboss.views.trace.tree import TreeNode
@@ -193,9 +197,38 @@ class RemoteChain(ChainReader):
         """Run a handler read-only at the node, with as many cycles as a node allows."""
         members = {"actor": str(actor), "handler": handler, "payload": f"0x{payload.hex()}", "sender": str(sender)}
         found = self._client.post("/view", members)
-        error = None if found["error"] is None else read_error(found["error"])
-        printed = tuple(read(Printed, line) for line in found["printed"])
+        printed, error = _read_printed(found), _read_failure(found["error"])
         return Answer(octets_of(found["return_value"]), error, found["cycles_used"], found["cells_used"], printed)
+
+    def simulate(
+        self, instruction: Instruction, sender: Address, terms: Terms, height: int | None, overrides: Overrides
+    ) -> Receipt:
+        """Return the receipt that an instruction would have, as after the block of a height; None for the last one."""
+        limits = {"cycles_limit": terms.cycles_limit, "cells_limit": terms.cells_limit}
+        asked = {"sender": str(sender), "instruction": INSTRUCTION.show(instruction), **limits}
+        return self._simulated("/simulate", asked, height, overrides)
+
+    def simulate_fire(self, timer_id: Hash32, height: int | None, overrides: Overrides) -> Receipt:
+        """Return the receipt that a timer's next fire would have, likewise."""
+        return self._simulated("/simulate/fire", {"timer_id": str(timer_id)}, height, overrides)
+
+    def forecast(self, blocks: int) -> QueueForecast:
+        """Return what becomes of the live timers in the next blocks."""
+        rows: list[Mapping[str, Any]] = []
+        while True:
+            page = self._client.get("/forecast", blocks=blocks, limit=MORE_ROWS, offset=len(rows))
+            rows += page["timers"]
+            if not page["timers"] or len(rows) >= page["total_count"]:
+                break
+        timers = tuple(
+            replace(read(ForecastTimer, {**row, "error": None}), error=_read_failure(row["error"])) for row in rows
+        )
+        counts = {name: page[name] for name in ("from_height", "last_height", "has_more", "later")}
+        return QueueForecast(timers=timers, **counts)
+
+    def _simulated(self, path: str, asked: Mapping[str, Any], height: int | None, overrides: Overrides) -> Receipt:
+        past = {} if height is None else {"height": height}
+        return _read_receipt(self._client.post(path, {**asked, **past, "overrides": to_document(overrides)}))
 
     def prove(self, subject: proofs.Subject) -> proofs.Proof:
         """Return a proof that verifies against ``state_root``; `NotFound` if blocks come faster than proofs."""
@@ -238,12 +271,24 @@ class RemoteChain(ChainReader):
         """Return a timer's whole life."""
         found = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")
         earlier = EarlierEvents(scheduled=found["scheduled"], agent=octets_of(found["agent"]))
-        return explain_timer(self, timer_id, found["heights"], earlier, attempt=self._try_timer)
+        return explain_timer(self, timer_id, found["heights"], earlier, attempt=self._try_timer, ahead=self._beside)
+
+    def quote(self, height: int, gas_limit: int, tip: int | None, actor: Address | None, blocks: int) -> Quote:
+        """Quote a timer that is scheduled now, with what the node has ahead of it."""
+        found = quote_timer(self, height, gas_limit, tip, actor=actor, blocks=blocks)
+        terms = {"tip": tip, "actor": None if actor is None else str(actor), "blocks": blocks}
+        expected = self._client.get("/quote", height=height, gas_limit=gas_limit, **terms)["expected"]
+        return replace(found, expected=None if expected is None else read(ExpectedRun, expected))
+
+    def _beside(self, timer: Timer, _: Outlook) -> str:
+        """Return what a node's forecast has of a live timer beside its outlook."""
+        found = self._client.get(f"/timers/{Hash32(timer.timer_id)}/explain", limit=1)["forecast"]
+        return found or ""
 
     def _try_timer(self, timer: Timer) -> ErrorObject | None:
         """Return the error with which a live timer's fire would revert now; None if it would not."""
         found = self._client.get(f"/timers/{Hash32(timer.timer_id)}/explain", limit=1)["failure"]
-        return None if found is None else read_error(found)
+        return _read_failure(found)
 
     def _rows(self, path: str, member: str | None = None, **query: object) -> Iterator[Any]:
         """Yield the rows of a list under the view, a page at a time."""
@@ -285,3 +330,28 @@ def _read_event(row: Mapping[str, Any]) -> Event:
     timer_id = b"" if row["timer_id"] is None else octets_of(row["timer_id"])
     record = EventRecord(row["name"], octets_of(row["emitter"]), octets_of(row["raw"]), timer_id)
     return event_view(record, row["block_height"])
+
+
+def _read_failure(row: Mapping[str, Any] | None) -> ErrorObject | None:
+    return None if row is None else read_error(row)
+
+
+def _read_printed(row: Mapping[str, Any]) -> tuple[Printed, ...]:
+    return tuple(read(Printed, line) for line in row["printed"])
+
+
+def _read_receipt(row: Mapping[str, Any]) -> Receipt:
+    """Return a receipt in an answer."""
+    amounts = ("cycles_used", "cells_used", "fee_paid", "fee_burned", "tip", "refund", "block_height")
+    return Receipt(
+        status=row["status"],
+        error=_read_failure(row["error"]),
+        **{name: row[name] for name in amounts},
+        return_value=octets_of(row["return_value"]),
+        events=tuple(map(_read_event, row["events"])),
+        origin=row["origin"],
+        timer_id=None if row["timer_id"] is None else Hash32.parse(row["timer_id"]),
+        actor=None if row["actor"] is None else Address.parse(row["actor"]),
+        payer=Address.parse(row["payer"]),
+        printed=_read_printed(row),
+    )

@@ -10,12 +10,13 @@ from msgspec import Struct
 from trailboss.explorer import cells, links
 from trailboss.explorer import documents as parts
 from trailboss.explorer.cells import Words
-from trailboss.explorer.documents import THIRD, TWO_THIRDS, columns, numbers
+from trailboss.explorer.documents import THIRD, TWO_THIRDS, bare, columns, numbers
 from trailboss.explorer.failures import schedule_command
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
 from trailboss.index.answers.timers import height_at
-from trailboss.primitives.units import U64_MAX
+from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.rehearsal.forecast import NEAR_BLOCKS
 from trailboss.views.calendar import tier_counts, tier_ends
 from trailboss.views.text import counted
 
@@ -25,6 +26,11 @@ RING_CELLS: Final = 360
 OVERFLOW_CELLS: Final = 120
 LEVELS: Final = 6
 BUSIEST: Final = 8
+COMING_ROWS: Final = 12
+COMING_COLUMNS: Final = (
+    numbers("Block") + bare("Timer") + columns("What") + numbers("Price a cycle", "CBY") + columns("Payer")
+)
+COMING_TONES: Final = {"reverts": "bad", "unfunded": "bad", "expired": "warn", "waits": "warn"}
 TITLES: Final = {
     "next": "The next blocks",
     "ring": "Ring: the rest of this epoch",
@@ -47,11 +53,28 @@ def calendar(reading: Reading, _query: Query, _subject: str) -> parts.Document:
     stretches = [stretch for stretch in _stretches(reading) if len(stretch.bounds) > 1]
     counts = [view.timer_counts(stretch.bounds) for stretch in stretches]
     maps = tuple(_heat_map(stretch, found, now) for stretch, found in zip(stretches, counts, strict=True))
-    sections: tuple[parts.Section, ...] = (_facts(reading), _busiest(stretches, counts), *maps)
+    sections: tuple[parts.Section, ...] = (_facts(reading), _busiest(stretches, counts), *_coming(reading), *maps)
     if not view.timer_count():
         empty = cells.text(f"The maps fill as actors schedule. To try it: {schedule_command(reading)}")
         sections = (parts.Notice("empty", "No timer is scheduled", content=empty), *maps)
     return parts.Document("Calendar", "Calendar", sections)
+
+
+def _coming(reading: Reading) -> Iterator[parts.Section]:
+    """Yield what timers do in the next blocks if nothing is sent, if any of them is due there."""
+    found = reading.node.workbench.ahead(reading.view, NEAR_BLOCKS).forecast
+    rows = []
+    for at, each in enumerate(found.timers[:COMING_ROWS]):
+        block: Words = "waits" if each.block is None else str(each.block)
+        tone = COMING_TONES.get(each.outcome, "")
+        what = cells.text(each.outcome, kind=tone) + cells.text(f" {each.delay} late" if each.delay else "", kind="dim")
+        paid = None if each.paid is None else format_cby(each.paid)
+        payer = cells.address(each.fee_payer, reading.names)
+        rows.append(cells.row(at, block, cells.timer(each.timer_id), what, each.price_per_cycle, paid, payer))
+    if rows:
+        more = f", the first {COMING_ROWS}" if len(found.timers) > COMING_ROWS else ""
+        note = f"if nothing is sent until block {found.last_height}{more}"
+        yield parts.PageTable("coming", "What comes next", COMING_COLUMNS, tuple(rows), note=note)
 
 
 def _stretches(reading: Reading) -> Iterator[Stretch]:

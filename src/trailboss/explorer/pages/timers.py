@@ -113,7 +113,8 @@ def timer(reading: Reading, query: Query, subject: str) -> parts.Document:
         return missing_document(titled(unknown_words(reading.view, str(timer_id))))
     title, badge = f"Timer {str(timer_id)[:10]}", tables.state_badge(found.state, reverted=found.reverted)
     try:
-        life = timer_life(reading.view, reading.node.index, timer_id, reading.node.try_timer)
+        node = reading.node
+        life = timer_life(reading.view, node.index, timer_id, node.try_timer, node.workbench.beside)
     except Rejection as rejection:
         # It has ended, and was scheduled before this node joined the network.
         notice = parts.Notice("joined", "Its story is not here", cells.text(f"{titled(rejection.what)}."))
@@ -142,7 +143,8 @@ def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator
     """Yield what comes next, and in how many blocks."""
     if life.outlook_kind is None:
         return
-    title, words = "Next", cells.sentence(f"{titled(life.outlook)}.", reading.names)
+    said = f"{titled(life.outlook)}." + (f" By the forecast it {life.forecast}." if life.forecast else "")
+    title, words = "Next", cells.sentence(said, reading.names)
     if found.live is not None and found.height > reading.height and found.height != U64_MAX:
         title = f"Due {blocks_words(found.height - reading.height)}"
     yield parts.Notice("outlook", title, words, tone=OUTLOOK_TONES[life.outlook_kind])
@@ -223,7 +225,7 @@ def _last_fires(reading: Reading, timer_id: Hash32, life: TimerLife) -> Iterator
 
 def _life(reading: Reading, query: Query, life: TimerLife) -> parts.Steps:
     """Return its life as `trailboss timer explain` shows it; what comes next is at the top of the page."""
-    lines = [line for line in life.lines() if line[0] != "next"]
+    lines = [line for line in life.lines() if line[0] not in ("next", "forecast")]
     tones = {(f"block {step.block_height}", step.story): STEP_TONES.get(step.kind, "") for step in life.steps}
     offset = tables.offset_of(query, len(lines), rows=STEPS_MAX, name="steps")
     steps = []

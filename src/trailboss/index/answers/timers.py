@@ -1,6 +1,7 @@
 """Timers as people look at them: lists, one timer, its life and its line."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -16,6 +17,7 @@ from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views import timer_list
 from trailboss.views.explain.life import EarlierEvents, TimerLife, explain_timer
+from trailboss.views.mechanism.base import Outlook
 from trailboss.views.mechanism.globalbox_records import EndedView, ended_timer_of
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import FROZEN_FEES, TimerEntry, TimerView
@@ -174,9 +176,13 @@ def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetai
 
 
 def timer_life(
-    view: ChainView, index: Index, timer_id: Hash32, attempt: Callable[[Timer], ErrorObject | None]
+    view: ChainView,
+    index: Index,
+    timer_id: Hash32,
+    attempt: Callable[[Timer], ErrorObject | None],
+    beside: Callable[[ChainView, Timer, Outlook], str],
 ) -> TimerLife:
-    """Return a timer's life.
+    """Return a timer's life; ``attempt`` tries its handler, ``beside`` says what a forecast has beside its outlook.
 
     Complexity: O(blocks that hold its events), and the last 1,000 blocks in which it waited in the timer lane or in the
     auction.
@@ -186,7 +192,8 @@ def timer_life(
         ViewGoneError: If the chain has gone back behind the view.
     """
     heights = index.timer_heights(timer_id, view.height)
-    return explain_timer(view, timer_id, heights, earlier_events(view, index, timer_id, heights), attempt=attempt)
+    earlier = earlier_events(view, index, timer_id, heights)
+    return explain_timer(view, timer_id, heights, earlier, attempt=attempt, ahead=partial(beside, view))
 
 
 def earlier_events(view: ChainView, index: Index, timer_id: Hash32, heights: Sequence[int]) -> EarlierEvents | None:

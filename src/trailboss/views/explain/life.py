@@ -133,6 +133,8 @@ class TimerLife(Struct, frozen=True):
     # For a live timer what its fire would revert with as things stand; None if it would end well or was not
     # tried.
     failure: ErrorObject | None = None
+    # What a forecast of the next blocks has of a live timer, where it says more than the outlook; else empty.
+    forecast: str = ""
 
     def __str__(self) -> str:
         lines = (f"  {label}: {words}" for label, words in self.lines())
@@ -159,6 +161,8 @@ class TimerLife(Struct, frozen=True):
             found[end:end] = waits
         if self.outlook:
             found.append(("next", self.outlook))
+        if self.forecast:
+            found.append(("forecast", self.forecast))
         return found
 
 
@@ -176,6 +180,7 @@ def explain_timer(
     earlier: EarlierEvents | None = None,
     *,
     attempt: Callable[[Timer], ErrorObject | None] | None = None,
+    ahead: Callable[[Timer, Outlook], str] | None = None,
 ) -> TimerLife:
     """Return a timer's life.
 
@@ -186,7 +191,7 @@ def explain_timer(
 
     ``blocks`` are the heights of the blocks that hold its events, ``earlier`` what came before them, if they are known;
     other heights do no harm. ``attempt`` tries a live timer's handler, as `try_timer` does; without it the outlook
-    promises nothing of that.
+    promises nothing of that. ``ahead`` returns what a forecast has of it beside its outlook, as `forecast_beside` does.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it, or one did that the chain does not have.
@@ -213,7 +218,7 @@ def explain_timer(
     waiting_timer = history.waiting_timer(timer, earlier)
     waiting = find_waiting(chain, waiting_timer, last)
     trial = None if timer is None or attempt is None else Trial(attempt(timer))
-    ahead = None if timer is None else outlook(chain, timer, trial)
+    told = None if timer is None else outlook(chain, timer, trial)
     fires = fire_paths(step.event for step in history.steps)
     return TimerLife(
         timer_id=Hash32(timer_id),
@@ -223,10 +228,11 @@ def explain_timer(
         waits=waiting.waits,
         bids=find_bids(chain, waiting_timer, chain.height if history.state == LIVE else history.ended_at),
         fires=fires,
-        outlook="" if ahead is None else ahead.text,
-        outlook_kind=None if ahead is None else ahead.kind,
+        outlook="" if told is None else told.text,
+        outlook_kind=None if told is None else told.kind,
         has_reverted=history.has_reverted,
         failure=None if trial is None else trial.failure,
+        forecast="" if timer is None or told is None or ahead is None else ahead(timer, told),
     )
 
 

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
         UpgradeActor,
     )
     from trailboss.testing.local_chain import CBY, LocalChain
+    from trailboss.testing.machine import ActorMachine
     from trailboss.testing.parties import ActorHandle, ChainWarning, PendingReceipt, RevertedError, TestAccount
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
-    "CBY", "AccountSubject", "ActorHandle", "Answer", "CancelTimer", "ChainWarning", "Event", "ExtendTimer",
+    "CBY", "AccountSubject", "ActorHandle", "ActorMachine", "Answer", "CancelTimer", "ChainWarning", "Event", "ExtendTimer",
     "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance", "SetGovParam",
     "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",
     "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
@@ -44,6 +45,7 @@ _HOMES: Final = (
     "trailboss.model.transactions",
     "trailboss.chain.proofs",
     "trailboss.views.records",
+    "trailboss.testing.machine",  # last: Hypothesis is loaded for those who ask for it
 )
 
 

@@ -24,7 +24,7 @@ FAR: Final = 10_000  # blocks: a fire that is farther ahead is not waited for
 LANE_CYCLES: Final = b"system:cip1:lane_timer_cycles"
 PRICE_FACTOR: Final = 20
 
-WEIGHTS: Final = {"pass_blocks": 4, "pass_to_fire": 4, "reorganize": 2, "delay": 2}
+WEIGHTS: Final = {"pass_blocks": 4, "pass_to_fire": 4, "reorganize": 2, "delay": 3}
 """How often a rule is chosen, where it is not once."""
 
 
@@ -47,11 +47,12 @@ class Interference(RuleBasedStateMachine):
         """Build empty blocks."""
         self.chain.mine(number)
 
-    @rule()
-    def pass_to_fire(self) -> None:
-        """Build empty blocks up to the next height at which a timer of the actor is due."""
-        ahead = self._next_fire() - self.chain.height
-        self.chain.mine(ahead if ahead <= FAR else 1)
+    @rule(before=st.integers(0, 2))
+    def pass_to_fire(self, before: int) -> None:
+        """Build empty blocks up to the next height at which a timer of the actor is due, or to shortly before it."""
+        ahead = self._next_fire() - before - self.chain.height
+        if 1 <= ahead <= FAR:
+            self.chain.mine(ahead)
 
     @rule(depth=st.integers(1, REORG_DEPTH), late=st.integers(0, 2), again=st.booleans())
     def reorganize(self, depth: int, late: int, again: bool) -> None:

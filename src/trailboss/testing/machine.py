@@ -3,15 +3,21 @@
 import dataclasses
 import random
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from functools import cache, wraps
 from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar, Final
 
-from hypothesis import seed, settings
+from hypothesis import Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from hypothesis.strategies import SearchStrategy
 
 from trailboss.chain.development import ACCOUNT_COUNT, development_genesis
@@ -21,11 +27,12 @@ from trailboss.testing import strategies
 from trailboss.testing.corpus import Corpus, Step, features_of
 from trailboss.testing.handlers import callable_handlers
 from trailboss.testing.interference import WEIGHTS, Interference
+from trailboss.testing.reduction import can_replay, reduced
 from trailboss.testing.regression import Failure, code_or_none, note_regressions
 from trailboss.testing.script import ScriptedChain
 from trailboss.testing.timer_book import TimerBook
 
-CALL_WEIGHT: Final = 2
+CALLS_WEIGHT: Final = 16  # of all handlers together: every other step or so is a call
 RESUME_WEIGHT: Final = 6
 FAILURES_KEPT: Final = 32  # of a run: the last ones are the smallest
 KEEP_STEP: Final = st.sampled_from((False, *(True,) * 63))  # smaller examples leave steps out
@@ -92,6 +99,7 @@ class ActorMachine(Interference):
     _setup: ClassVar[Any] = None
     _calls: ClassVar[tuple[str, ...]] = ()
     _chain: ClassVar[ScriptedChain | None] = None
+    _prepared: ClassVar[dict[str, Any] | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Make the rules of a machine that has a source.
@@ -101,7 +109,7 @@ class ActorMachine(Interference):
                 `LocalChain` refuses.
         """
         super().__init_subclass__(**options)
-        cls._setup, cls._chain, cls.failures = None, None, []
+        cls._setup, cls._chain, cls._prepared, cls.failures = None, None, None, []
         if cls.source is None:
             return
         check_genesis(
@@ -111,17 +119,15 @@ class ActorMachine(Interference):
         )
         known = callable_handlers(cls.source)
         payloads = _payloads(cls.handlers, known)
-        for name in cls._calls:
-            # A subclass with another source does not call the handlers of this one.
-            setattr(cls, name, None)
-        cls._calls = tuple(f"call_{name}" for name in payloads if f"call_{name}" not in vars(cls))
-        for name, payload in payloads.items():
-            if f"call_{name}" in cls._calls:
-                setattr(cls, f"call_{name}", _call_rule(name, payload, min(cls.callers, cls.accounts)))
-        rules = {each.function.__name__ for each in super().setup_state().rules}
+        rules = {f"call_{name}": _call_rule(name, each, min(cls.callers, cls.accounts)) for name, each in payloads.items()}
+        # A handler of the base class's source may not be one of this source's.
+        made = {**dict.fromkeys(cls._calls), **{name: each for name, each in rules.items() if name not in vars(cls)}}
+        for name, each in made.items():
+            setattr(cls, name, each)
+        cls._calls = tuple(name for name, each in made.items() if each is not None)
+        known = tuple(sorted({each.function.__name__ for each in super().setup_state().rules}))
+        strategies.check_names("weights", cls.weights, known)
         for name, weight in cls.weights.items():
-            if name not in rules:
-                raise ConfigurationError(f"weights names {name!r}; the rules are: {', '.join(sorted(rules))}")
             if type(weight) is not int or weight < 0:
                 raise ConfigurationError(f"weights[{name!r}] = {weight!r} must be an integer of 0 or more")
 
@@ -139,14 +145,28 @@ class ActorMachine(Interference):
         self.failure: Failure | None = None
         self._features: set[str] = set()
         self._useful = 0
-        self.prepare()
+        self._prepare_once()
         self.floor = self.chain.height
         self._book = TimerBook(self.chain.chain)
+        self._inner = frozenset(vars(self)) - frozenset(owner._prepared or ()) | {"_inner"}
 
     def prepare(self) -> None:
-        """Deploy the actor with account 0; override it to arrange more, and set ``self.actor``."""
+        """Deploy the actor with account 0; override it to arrange more, and set ``self.actor``.
+
+        It runs once: each example begins at the block where it ended, with a copy of the attributes that it has set.
+        """
         if self.source is not None:
             self.actor = self.chain.deploy(self.source, sender=self.chain.accounts[0], **self._deploy_options())
+
+    def _prepare_once(self) -> None:
+        owner, chain = type(self), self.chain
+        if owner._prepared is None:
+            before = {**vars(self)}
+            self.prepare()
+            changed = {name: value for name, value in vars(self).items() if before.get(name) is not value}
+            owner._prepared = changed
+            chain.begin_here()
+        vars(self).update(deepcopy(owner._prepared, {id(chain): chain}))
 
     @invariant(check_during_init=True)
     def books_add_up(self) -> None:
@@ -161,6 +181,10 @@ class ActorMachine(Interference):
     @rule(steps=_prefixes())
     def resume(self, steps: list[Step]) -> None:
         """Go to a state that an earlier run has found worth keeping."""
+        self.replay(steps)
+
+    def replay(self, steps: Sequence[Step]) -> None:
+        """Take some steps, but those whose conditions do not hold, and check the invariants after each."""
         known = {each.function.__name__: each for each in self.rules}
         for step in steps:
             found = known.get(step.rule)
@@ -187,7 +211,8 @@ class ActorMachine(Interference):
         """Return rules, by their weights, and invariants, each of which notes what it does."""
         if cls._setup is None:
             found = super().setup_state()
-            weights = {"resume": RESUME_WEIGHT, **WEIGHTS, **dict.fromkeys(cls._calls, CALL_WEIGHT), **cls.weights}
+            calls = dict.fromkeys(cls._calls, max(1, CALLS_WEIGHT // max(1, len(cls._calls))))
+            weights = {"resume": RESUME_WEIGHT, **WEIGHTS, **calls, **cls.weights}
             noted = [(_noted_rule(each), weights.get(each.function.__name__, 1)) for each in found.rules]
             cls._setup = dataclasses.replace(
                 found,
@@ -209,14 +234,18 @@ class ActorMachine(Interference):
         names = ("value", "init_payload", "init_handler", "entitlements")
         return {name: getattr(cls, name) for name in names if getattr(cls, name) != getattr(ActorMachine, name)}
 
+    def own_attributes(self) -> dict[str, Any]:
+        """Return the attributes that the machine of a user has, as they are now."""
+        own = ((name, value) for name, value in vars(self).items() if name not in self._inner or name == "actor")
+        return {name: copy(value) if isinstance(value, list | dict | set) else value for name, value in own}
+
     def _note_failure(self, failure: Failure) -> None:
         """Keep what has failed, with the calls up to here, for the test that is written of it."""
-        script, known = self.chain.script, vars(self)
-        before = failure.attributes or {name: value for name, value in known.items() if not name.startswith("_")}
+        script, before = self.chain.script, failure.attributes or self.own_attributes()
         failure.attributes = {name: code_or_none(script, value) for name, value in before.items()}
         failure.options = {name: code_or_none(script, value) for name, value in self._chain_options().items()}
         failure.arguments = {name: code_or_none(script, value) for name, value in failure.arguments.items()}
-        failure.lines, failure.imports = list(script.lines), set(script.imports)
+        failure.lines, failure.imports, failure.steps = list(script.lines), set(script.imports), list(self.trail)
         self.failure = failure
         self.failures[:] = [*self.failures, failure][-FAILURES_KEPT:]
 
@@ -251,7 +280,7 @@ def _noted_rule(found: Any) -> Any:
         if function.__name__ == "resume":
             return function(self, **arguments)
         self.trail.append(Step(function.__name__, arguments))
-        first, before = len(self.chain.script.lines), _public(self) if is_own else {}
+        first, before = len(self.chain.script.lines), self.own_attributes() if is_own else {}
         try:
             return function(self, **arguments)
         except Exception as error:
@@ -281,12 +310,6 @@ def _noted_invariant(found: Any) -> Any:
     return dataclasses.replace(found, function=check)
 
 
-def _public(machine: ActorMachine) -> dict[str, Any]:
-    """Return the attributes of a machine as they are now."""
-    found = ((name, value) for name, value in vars(machine).items() if not name.startswith("_"))
-    return {name: copy(value) if isinstance(value, list | dict | set) else value for name, value in found}
-
-
 @cache
 def _case_of(machine: type[ActorMachine]) -> Any:
     plain: Any = vars(RuleBasedStateMachine)["TestCase"].__get__(None, machine)
@@ -295,25 +318,35 @@ def _case_of(machine: type[ActorMachine]) -> Any:
         @wraps(plain.runTest)
         def runTest(self) -> None:  # noqa: N802  # unittest's name
             until = monotonic() + machine.campaign_seconds
-            _run(machine, self.settings, super().runTest)
+            _run(machine, self.settings)
             while monotonic() < until:
                 # Under one seed every round would do the same.
                 seed(random.getrandbits(64))(machine)
-                _run(machine, self.settings, super().runTest)
+                _run(machine, self.settings)
 
     MachineCase.__name__, MachineCase.__qualname__ = plain.__name__, plain.__qualname__
     return MachineCase
 
 
-def _run(machine: type[ActorMachine], chosen: settings, run: Callable[[], None]) -> None:
+def _run(machine: type[ActorMachine], chosen: settings) -> None:
+    """Run a machine once; what fails is made small, written as a test, and raised."""
     machine.failures.clear()
     machine.corpus = Corpus(chosen.database, f"{machine.__module__}.{machine.__qualname__}")
+    # Without what only Hypothesis knows, steps are left out faster here than by its own shrinker.
+    is_ours = can_replay(machine)
+    phases = [phase for phase in chosen.phases if not (is_ours and phase in (Phase.shrink, Phase.explain))]
     try:
-        run()
+        run_state_machine_as_test(machine, settings=settings(chosen, phases=phases))
     except Exception as error:
-        note_regressions(machine, machine.failures, error)
-        raise
+        found = [failure for failure in machine.failures if failure.error is error]
+        smaller = reduced(machine, found[0]) if found and is_ours else None
+        if smaller is None:
+            note_regressions(machine, machine.failures, error)
+            raise
+        smaller.error.add_note("\n".join(("Steps:", *(f"    {step}" for step in smaller.steps))))
+        note_regressions(machine, [smaller], smaller.error)
+        raise smaller.error from None
     finally:
         if machine._chain is not None:
             machine._chain.close()
-            machine._chain = None
+        machine._chain = machine._prepared = None

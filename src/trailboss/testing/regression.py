@@ -15,6 +15,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 import trailboss.testing
+from trailboss.testing.corpus import Step
 from trailboss.testing.script import INDENT, Line, Script, UnwritableError
 
 WRITTEN: Final[list[str]] = []  # what this process has written, as the end of a run of pytest lists it
@@ -36,6 +37,7 @@ class Failure(Struct, kw_only=True):
         lines: The calls of the chain.
         first_line: Where those of the rule begin; None for an invariant.
         imports: Classes that the lines name.
+        steps: Steps of the machine.
     """
 
     error: Exception
@@ -46,6 +48,7 @@ class Failure(Struct, kw_only=True):
     lines: list[Line] = field(default_factory=list)
     first_line: int | None = None
     imports: set[type] = field(default_factory=set)
+    steps: list[Step] = field(default_factory=list)
 
 
 class _Source:
@@ -191,7 +194,7 @@ def _body_of(machine: Any, failure: Failure) -> tuple[str, str]:
     statements = list(_statements(lines, failure.error))
     if any(each.lstrip().startswith("with pytest") for each in statements):
         imports |= {"import pytest", "from trailboss.primitives.errors import TrailbossError"}
-    parts = ["\n".join(_sorted_imports(imports)) + "\n"]
+    parts = [_sorted_imports(imports)]
     if source.globals:
         parts.append("".join(source.globals.values()))
     if source.members:
@@ -226,16 +229,20 @@ def _statements(lines: Iterable[Line], error: Exception) -> Iterator[str]:
             yield margin + INDENT + line.code
 
 
-def _sorted_imports(imports: Iterable[str]) -> list[str]:
-    by_home: dict[str, set[str]] = {}
-    plain = []
-    for each in imports:
+def _sorted_imports(imports: Iterable[str]) -> str:
+    """Return imports as one would write them: Python's own first, those of one module together."""
+    names: dict[str, set[str]] = {}
+    groups: dict[bool, list[str]] = {True: [], False: []}
+    for each in sorted(imports):
         match = re.fullmatch(r"from (\S+) import (.+)", each)
         if match is None:
-            plain.append(each)
+            groups[each.split()[1].partition(".")[0] in sys.stdlib_module_names].append(each)
         else:
-            by_home.setdefault(match[1], set()).add(match[2])
-    return sorted(plain) + [f"from {home} import {', '.join(sorted(by_home[home]))}" for home in sorted(by_home)]
+            names.setdefault(match[1], set()).add(match[2])
+    for home, known in sorted(names.items()):
+        is_python = home.partition(".")[0] in sys.stdlib_module_names
+        groups[is_python].append(f"from {home} import {', '.join(sorted(known))}")
+    return "\n\n".join("\n".join(group) for group in groups.values() if group) + "\n"
 
 
 def _definition(function: Callable[..., Any]) -> tuple[str, ast.FunctionDef]:

@@ -56,15 +56,18 @@ class Script:
 
     def __init__(self, chain: LocalChain) -> None:
         self._chain = chain
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin again."""
         self.lines: list[Line] = []
         self.imports: set[type] = set()
         self.depth = 0
         self._names: dict[bytes, str] = {}
         self._marks: dict[Snapshot, str] = {}
+
+    def copy(self) -> "Script":
+        """Return a script that goes on from here by itself."""
+        other = Script(self._chain)
+        other.lines, other.imports = [*self.lines], {*self.imports}
+        other._names, other._marks = {**self._names}, {**self._marks}
+        return other
 
     def call_code(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> str:
         """Return the code of a call; values are written as they stand before it."""
@@ -188,14 +191,18 @@ class ScriptedChain(LocalChain):
     def __init__(self, **options: Any) -> None:
         self.is_within = False
         super().__init__(**options)
-        self._genesis = self.chain.snapshot()
         self.script = Script(self)
+        self.begin_here()
+
+    def begin_here(self) -> None:
+        """Let `restart` come back to this point."""
+        self._first, self._begun = self.chain.snapshot(), self.script.copy()
 
     def restart(self) -> None:
-        """Go back to genesis, and forget the calls."""
-        self.chain.revert(self._genesis)
+        """Go back to the point where it begins: genesis, unless `begin_here` has set another."""
+        self.chain.revert(self._first)
         self.is_within = False
-        self.script.clear()
+        self.script = self._begun.copy()
 
     def standing(self) -> tuple[int, bytes]:
         """Return what a call that changes the chain changes."""

@@ -20,6 +20,7 @@ from benchmarks import (
     globalbox,
     lane,
     lane_blocks,
+    machine,
     network,
     node,
     phases,
@@ -60,6 +61,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "frames": frames.run,
     "phases": phases.run,
     "simulator": simulator.run,
+    "machine": machine.run,
 }
 """Each takes the number of rounds and whether to measure the sizes that take minutes to build."""
 

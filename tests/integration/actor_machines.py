@@ -116,8 +116,8 @@ PLANTS = {
     ),
     "a claim leaves the late timer": Plant(
         VestingMachine,
-        "        pvm_host.cancel_timer(timer_id)\n        pvm_host.delete_state(slot)\n        pvm_host.transfer_balance(bytes",
-        "        pvm_host.delete_state(slot)\n        pvm_host.transfer_balance(bytes",
+        "the one that fires just now, does nothing.\n        pvm_host.cancel_timer(timer_id)\n",
+        "the one that fires just now, does nothing.\n",
     ),
     "the count of attempts is lost": Plant(
         CourierMachine,

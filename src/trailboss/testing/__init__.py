@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
-    "CBY", "AccountSubject", "ActorHandle", "ActorMachine", "Answer", "CancelTimer", "ChainWarning", "Event", "ExtendTimer",
-    "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance", "SetGovParam",
+    "CBY", "AccountSubject", "ActorHandle", "ActorMachine", "Answer", "CancelTimer", "ChainWarning", "Event",
+    "ExtendTimer", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance", "SetGovParam",
     "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",
     "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
 ]  # fmt: skip
+
+NEEDS_HYPOTHESIS: Final = "ActorMachine and trailboss.testing.strategies need Hypothesis: pip install hypothesis"
 
 _HOMES: Final = (
     "trailboss.testing.local_chain",
@@ -51,7 +53,12 @@ _HOMES: Final = (
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for home in map(import_module, _HOMES):
-            if hasattr(home, name):
-                return getattr(home, name)
+        try:
+            for home in map(import_module, _HOMES):
+                if hasattr(home, name):
+                    return getattr(home, name)
+        except ModuleNotFoundError as error:
+            if error.name != "hypothesis":
+                raise
+            raise ModuleNotFoundError(NEEDS_HYPOTHESIS, name=error.name) from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

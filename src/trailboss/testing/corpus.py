@@ -15,7 +15,7 @@ SEQUENCES_MAX: Final = 200  # sequences kept of a machine
 STEPS_MAX: Final = 100  # steps of one sequence
 
 
-class Step(Struct, frozen=True):
+class MachineStep(Struct, frozen=True):
     """One step of a machine.
 
     Attributes:
@@ -42,7 +42,7 @@ class Corpus:
         self._database = database
         self._key = f"trailboss/{machine}".encode()
         kept = sorted(filter(None, map(_decoded, () if database is None else database.fetch(self._key))))
-        self.starts = [[Step(*step) for step in steps] for _, steps, _ in kept]
+        self.starts = [[MachineStep(*step) for step in steps] for _, steps, _ in kept]
         self._count = len(kept)
         self._seen = {feature for _, _, features in kept for feature in features}
 
@@ -50,7 +50,7 @@ class Corpus:
         """Return which of some features are new to all kept sequences."""
         return {*features} - self._seen
 
-    def keep(self, steps: list[Step], features: set[str]) -> None:
+    def keep(self, steps: list[MachineStep], features: set[str]) -> None:
         """Keep a sequence for what it reached, unless it cannot be written down or there are too many."""
         content = (self._count, [(step.rule, step.arguments) for step in steps], sorted(features))
         octets = repr(content).encode()

@@ -24,7 +24,7 @@ from trailboss.chain.development import ACCOUNT_COUNT, development_genesis
 from trailboss.execution.genesis import check_genesis
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.testing import strategies
-from trailboss.testing.corpus import Corpus, Step, features_of
+from trailboss.testing.corpus import Corpus, MachineStep, features_of
 from trailboss.testing.handlers import callable_handlers
 from trailboss.testing.interference import WEIGHTS, Interference
 from trailboss.testing.reduction import can_replay, reduced
@@ -39,7 +39,7 @@ KEEP_STEP: Final = st.sampled_from((False, *(True,) * 63))  # smaller examples l
 
 
 @st.composite
-def _prefixes(draw: Callable[[SearchStrategy[Any]], Any]) -> list[Step]:
+def _prefixes(draw: Callable[[SearchStrategy[Any]], Any]) -> list[MachineStep]:
     starts = draw(st.runner()).corpus.starts
     return [step for step in draw(st.sampled_from(starts)) if draw(KEEP_STEP)]
 
@@ -95,7 +95,7 @@ class ActorMachine(Interference):
 
     corpus: ClassVar[Corpus] = Corpus(None, "")
     failures: ClassVar[list[Failure]] = []
-    TestCase = _Case()  # type: ignore[assignment]  # a test case that also writes down what fails
+    TestCase = _Case()
     _setup: ClassVar[Any] = None
     _calls: ClassVar[tuple[str, ...]] = ()
     _chain: ClassVar[ScriptedChain | None] = None
@@ -113,13 +113,13 @@ class ActorMachine(Interference):
         if cls.source is None:
             return
         check_genesis(
-            development_genesis(
-                preset=cls.preset, mechanism=cls.mechanism, overrides=cls.params, accounts=cls.accounts
-            )
+            development_genesis(preset=cls.preset, mechanism=cls.mechanism, overrides=cls.params, accounts=cls.accounts)
         )
         known = callable_handlers(cls.source)
         payloads = _payloads(cls.handlers, known)
-        rules = {f"call_{name}": _call_rule(name, each, min(cls.callers, cls.accounts)) for name, each in payloads.items()}
+        rules = {
+            f"call_{name}": _call_rule(name, each, min(cls.callers, cls.accounts)) for name, each in payloads.items()
+        }
         # A handler of the base class's source may not be one of this source's.
         made = {**dict.fromkeys(cls._calls), **{name: each for name, each in rules.items() if name not in vars(cls)}}
         for name, each in made.items():
@@ -141,7 +141,7 @@ class ActorMachine(Interference):
         self.chain = owner._chain
         self.chain.restart()
         self.marks = []
-        self.trail: list[Step] = []
+        self.trail: list[MachineStep] = []
         self.failure: Failure | None = None
         self._features: set[str] = set()
         self._useful = 0
@@ -179,11 +179,11 @@ class ActorMachine(Interference):
 
     @precondition(lambda self: self.corpus.starts and not self.trail)
     @rule(steps=_prefixes())
-    def resume(self, steps: list[Step]) -> None:
+    def resume(self, steps: list[MachineStep]) -> None:
         """Go to a state that an earlier run has found worth keeping."""
         self.replay(steps)
 
-    def replay(self, steps: Sequence[Step]) -> None:
+    def replay(self, steps: Sequence[MachineStep]) -> None:
         """Take some steps, but those whose conditions do not hold, and check the invariants after each."""
         known = {each.function.__name__: each for each in self.rules}
         for step in steps:
@@ -279,7 +279,7 @@ def _noted_rule(found: Any) -> Any:
     def step(self: ActorMachine, **arguments: Any) -> Any:
         if function.__name__ == "resume":
             return function(self, **arguments)
-        self.trail.append(Step(function.__name__, arguments))
+        self.trail.append(MachineStep(function.__name__, arguments))
         first, before = len(self.chain.script.lines), self.own_attributes() if is_own else {}
         try:
             return function(self, **arguments)

@@ -1,8 +1,9 @@
-"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the option ``--trailboss-vm``.
+"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the options that begin with ``--trailboss``.
 
 Nothing of the package is imported before a test asks for it, or coverage would not see the imports.
 """
 
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,9 +15,12 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that chooses the engine of every local chain."""
+    """Add the options: the engine of every local chain, and how long each `ActorMachine` goes on."""
     what = "engine of every LocalChain that names none: native (in this process), or sandbox (in WebAssembly)"
-    parser.getgroup("trailboss").addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    group = parser.getgroup("trailboss")
+    group.addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    what = "each ActorMachine begins new rounds until so many seconds are over; the last round is finished"
+    group.addoption("--trailboss-campaign", type=float, default=0, metavar="SECONDS", help=what)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,9 +29,25 @@ def pytest_configure(config: pytest.Config) -> None:
         from trailboss.testing import LocalChain
 
         LocalChain.default_vm = config.getoption("--trailboss-vm")
+    seconds = config.getoption("--trailboss-campaign")
+    if not seconds >= 0:
+        raise pytest.UsageError(f"--trailboss-campaign {seconds}: at least 0 seconds")
+    if seconds:
+        from trailboss.testing import ActorMachine
+
+        ActorMachine.campaign_seconds = seconds
     options = "mechanism=, preset=, params=, accounts=, data_dir=, vm="
     how = f"trailboss({options}): how the fixture `chain` is started; see LocalChain"
     config.addinivalue_line("markers", how)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the tests that were written of failures."""
+    regression = sys.modules.get("trailboss.testing.regression")
+    if regression is not None and regression.WRITTEN:
+        terminalreporter.section("tests of failures")
+        for line in regression.WRITTEN:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ the numbers of those that every machine has are made small: some ten times fewer
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
-from trailboss.testing.corpus import Step
+from trailboss.testing.corpus import MachineStep
 from trailboss.testing.interference import Interference
 from trailboss.testing.regression import Failure
 
@@ -17,7 +18,7 @@ LEAST: Final = {"sender": 0, "amount": 0, "late": 0, "ahead": 0, "before": 0}
 
 
 def can_replay(machine: Any) -> bool:
-    """Return whether steps can be taken again by themselves: without bundles, own initial rules and data drawn within."""
+    """Return whether steps can be taken again by themselves: without bundles, initial rules and data drawn within."""
     state = machine.setup_state()
     drawn = (repr(each) for rule in state.rules for each in rule.arguments.values())
     return not (state.initializers or any(rule.targets for rule in state.rules) or "data()" in drawn)
@@ -41,14 +42,12 @@ def reduced(machine: Any, failure: Failure) -> Failure | None:
     return smallest
 
 
-def _fails(machine: Any, steps: list[Step], failure: Failure) -> Failure | None:
+def _fails(machine: Any, steps: list[MachineStep], failure: Failure) -> Failure | None:
     """Take steps on a machine of its own; return how they fail, if they fail in the same way."""
     it = machine()
-    try:
+    with suppress(Exception):  # the machine has noted it
         it.replay(steps)
         it.teardown()
-    except Exception:
-        pass
     found: Failure | None = it.failure
     if found is None or _kind_of(found) != _kind_of(failure):
         return None
@@ -60,7 +59,7 @@ def _kind_of(failure: Failure) -> tuple[type, str]:
     return type(failure.error), failure.steps[-1].rule if function is None else function.__name__
 
 
-def _smaller(steps: list[Step]) -> Iterator[list[Step]]:
+def _smaller(steps: list[MachineStep]) -> Iterator[list[MachineStep]]:
     """Yield what may fail as well, the smallest first."""
     size = len(steps) // 2
     while size:
@@ -73,7 +72,7 @@ def _smaller(steps: list[Step]) -> Iterator[list[Step]]:
         if hasattr(Interference, step.rule) or step.rule.startswith("call_"):
             for name, value in step.arguments.items():
                 for less in _less(name, value):
-                    changed = Step(step.rule, {**step.arguments, name: less})
+                    changed = MachineStep(step.rule, {**step.arguments, name: less})
                     yield [*steps[:number], changed, *steps[number + 1 :]]
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 import trailboss.testing
-from trailboss.testing.corpus import Step
-from trailboss.testing.script import INDENT, Line, Script, UnwritableError
+from trailboss.testing.corpus import MachineStep
+from trailboss.testing.script import INDENT, CallLine, CallScript, UnwritableError
 
 WRITTEN: Final[list[str]] = []  # what this process has written, as the end of a run of pytest lists it
 KEPT_DECORATORS: Final = ("property", "staticmethod", "classmethod")
@@ -45,10 +45,10 @@ class Failure(Struct, kw_only=True):
     arguments: dict[str, Any] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[CallLine] = field(default_factory=list)
     first_line: int | None = None
     imports: set[type] = field(default_factory=set)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[MachineStep] = field(default_factory=list)
 
 
 class _Source:
@@ -117,7 +117,7 @@ class _Source:
             self.globals[name] = f"{name} = {_literal(value, name)}\n"
 
 
-def code_or_none(script: Script, value: Any) -> str | None:
+def code_or_none(script: CallScript, value: Any) -> str | None:
     """Return an expression for a value, or None if it has none."""
     try:
         return script.code_of(value)
@@ -218,7 +218,7 @@ def _folder_of(machine: Any) -> Path:
     return Path(home).parent if home else Path()
 
 
-def _statements(lines: Iterable[Line], error: Exception) -> Iterator[str]:
+def _statements(lines: Iterable[CallLine], error: Exception) -> Iterator[str]:
     """Yield the calls; one that raised and let its rule go on is expected to."""
     for line in lines:
         margin = INDENT * line.depth
@@ -280,9 +280,9 @@ def _try(text: str, name: str, error: Exception) -> str:
     """Run a test; return what is wrong with it, or nothing if it fails as it should."""
     namespace: dict[str, Any] = {"__name__": name}
     try:
-        exec(compile(text, f"{name}.py", "exec"), namespace)  # noqa: S102
+        exec(compile(text, f"{name}.py", "exec"), namespace)
         namespace[name]()
-    except Exception as raised:
+    except Exception as raised:  # noqa: BLE001  # whatever the test raises is compared
         if type(raised).__name__ == type(error).__name__:
             return ""
         return f"the steps of this failure; here they raise {type(raised).__name__}: {raised}"

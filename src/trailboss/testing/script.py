@@ -20,7 +20,18 @@ from trailboss.testing.parties import ActorHandle, PendingReceipt, TestAccount
 
 INDENT: Final = "    "
 _READERS: Final = frozenset(
-    {"actor", "auction", "balance", "block", "check_invariants", "close", "decisions", "ended_timer", "events", "explain"}
+    {
+        "actor",
+        "auction",
+        "balance",
+        "block",
+        "check_invariants",
+        "close",
+        "decisions",
+        "ended_timer",
+        "events",
+        "explain",
+    }
     | {"globalbox", "mailbox", "nonce", "one_block", "prove", "quote", "receipts", "rehearse_activation", "runway"}
     | {"timers"}
 )  # what need not be watched: it changes nothing
@@ -30,7 +41,7 @@ class UnwritableError(Exception):
     """A value has no form in code."""
 
 
-class Line(Struct):
+class CallLine(Struct):
     """One call of a chain.
 
     Attributes:
@@ -46,7 +57,7 @@ class Line(Struct):
     changed: bool = True
 
 
-class Script:
+class CallScript:
     """The calls so far, and the names of what they returned.
 
     Attributes:
@@ -56,15 +67,15 @@ class Script:
 
     def __init__(self, chain: LocalChain) -> None:
         self._chain = chain
-        self.lines: list[Line] = []
+        self.lines: list[CallLine] = []
         self.imports: set[type] = set()
         self.depth = 0
         self._names: dict[bytes, str] = {}
         self._marks: dict[Snapshot, str] = {}
 
-    def copy(self) -> "Script":
+    def copy(self) -> "CallScript":
         """Return a script that goes on from here by itself."""
-        other = Script(self._chain)
+        other = CallScript(self._chain)
         other.lines, other.imports = [*self.lines], {*self.imports}
         other._names, other._marks = {**self._names}, {**self._marks}
         return other
@@ -137,7 +148,7 @@ class Script:
             return f"{account}.address"
         if len(octets) == Hash32.WIDTH and (timer := self._chain.chain.timer(octets)) is not None:
             owner = self._names.get(timer.actor)
-            listed = [each.timer_id for each in self._chain.timers(timer.actor if owner else None)]
+            listed: list[bytes] = [each.timer_id for each in self._chain.timers(timer.actor if owner else None)]
             return f"{owner or 'chain'}.timers()[{listed.index(octets)}].timer_id"
         return repr(octets)
 
@@ -161,7 +172,7 @@ def _scripted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             code = script.call_code(name, args, options)
         except UnwritableError as unwritable:
             code = f"chain.{name}(...)  # {unwritable}"
-        line = Line(code, script.depth)
+        line = CallLine(code, script.depth)
         self.is_within = True
         try:
             result = method(self, *args, **options)
@@ -191,7 +202,7 @@ class ScriptedChain(LocalChain):
     def __init__(self, **options: Any) -> None:
         self.is_within = False
         super().__init__(**options)
-        self.script = Script(self)
+        self.script = CallScript(self)
         self.begin_here()
 
     def begin_here(self) -> None:
@@ -215,7 +226,7 @@ class ScriptedChain(LocalChain):
             with super().one_block():
                 yield
             return
-        line = Line("with chain.one_block():", self.script.depth)
+        line = CallLine("with chain.one_block():", self.script.depth)
         self.script.lines.append(line)
         self.script.depth += 1
         try:

@@ -12,21 +12,21 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, U64_MAX
+from trailboss.testing import NEEDS_HYPOTHESIS
 from trailboss.testing.handlers import callable_handlers
 
 try:
     from hypothesis import strategies as st
     from hypothesis.strategies import SearchStrategy
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "trailboss.testing.strategies and ActorMachine need Hypothesis: pip install hypothesis", name=error.name
-    ) from None
+    raise ModuleNotFoundError(NEEDS_HYPOTHESIS, name=error.name) from None
 
 PAYLOAD_OCTETS: Final = 64  # bytes of a payload without a form
 TEXT_CHARACTERS: Final = 12
 LEAVES: Final = 6  # values in one made-up document
 BLOCKS: Final = 12  # blocks that pass at once
 AMOUNT_MAX: Final = 1_000 * BASE_UNITS_PER_CBY
+USUAL_GAS_LIMIT: Final = 50_000  # cycles
 TIP_MAX: Final = 100_000  # base units a cycle
 CALLERS: Final = 3  # accounts that call: the owner and two others
 
@@ -44,14 +44,13 @@ def blocks(most: int = BLOCKS) -> SearchStrategy[int]:
 
 def heights(now: int, *, before: int = 2, after: int = 40) -> SearchStrategy[int]:
     """Heights around the present one: the next ones first, then past and present ones, which a schedule refuses."""
-    ahead = st.integers(now + 1, now + after)
-    return st.one_of(ahead, st.integers(max(0, now - before), now)) if before or not now else ahead
+    return st.one_of(st.integers(now + 1, now + after), st.integers(max(0, now - before), now))
 
 
 def gas_limits(most: int | None = None) -> SearchStrategy[int]:
-    """Gas limits of timers in cycles, 1 to ``most``, by default what a fire may use under ``mainnet``; often the edges."""
+    """Gas limits of timers in cycles, 1 to ``most``, by default all that ``mainnet`` allows; often the edges."""
     limit = load_params().timers.max_cycles_per_fire if most is None else most
-    return st.one_of(st.sampled_from(sorted({min(50_000, limit), limit, 1})), st.integers(1, limit))
+    return st.one_of(st.sampled_from(sorted({1, min(USUAL_GAS_LIMIT, limit), limit})), st.integers(1, limit))
 
 
 def tips(most: int = TIP_MAX) -> SearchStrategy[int]:

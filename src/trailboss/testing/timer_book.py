@@ -21,7 +21,11 @@ class TimerBook:
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
-        self._begin()
+        self._height = 0
+        self._hash = chain.blocks[0].hash
+        self.live: set[bytes] = set()
+        self.ended: dict[bytes, str] = {}
+        self.burned = 0
 
     def follow(self) -> list[Block]:
         """Take in the blocks since the last call, and return those that hold something.
@@ -31,7 +35,9 @@ class TimerBook:
         """
         chain = self._chain
         if chain.height < self._height or chain.blocks[self._height].hash != self._hash:
-            self._begin()
+            self._height, self._hash, self.burned = 0, chain.blocks[0].hash, 0
+            self.live.clear()
+            self.ended.clear()
         blocks = list(chain.blocks.eventful(self._height + 1))
         for block in blocks:
             self._read(block)
@@ -64,12 +70,6 @@ class TimerBook:
             if self._chain.timer(timer_id) is None:
                 raise InvariantError(f"timer {Hash32(timer_id)} is gone, and no event says how it ended")
         self._chain.check_invariants()
-
-    def _begin(self) -> None:
-        self._height, self._hash = 0, self._chain.blocks[0].hash
-        self.live: set[bytes] = set()
-        self.ended: dict[bytes, str] = {}
-        self.burned = 0
 
     def _read(self, block: Block) -> None:
         scheduled: list[bytes] = []

@@ -14,7 +14,7 @@ from hypothesis.database import InMemoryExampleDatabase
 from hypothesis.stateful import Bundle, initialize, invariant, rule
 
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.testing import CBY, ActorMachine, strategies
+from trailboss.testing import CBY, ActorMachine, regression
 
 pytestmark = pytest.mark.filterwarnings("ignore::trailboss.testing.ChainWarning")
 
@@ -41,6 +41,12 @@ FEW = settings(max_examples=12, stateful_step_count=12, database=None, deadline=
 class Counter(ActorMachine):
     source = COUNTER
     value = 10 * CBY
+
+
+@pytest.fixture(autouse=True)
+def _unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What these tests let fail is not listed at the end of their own run."""
+    monkeypatch.setattr(regression, "WRITTEN", [])
 
 
 def run(machine: type[ActorMachine], chosen: settings = FEW) -> None:
@@ -102,7 +108,7 @@ def test_machine_is_refused_when_it_has_no_source() -> None:
     class Base(ActorMachine):
         pass
 
-    with pytest.raises(ConfigurationError, match="Base.source is not set"):
+    with pytest.raises(ConfigurationError, match=r"Base\.source is not set"):
         Base()
 
 
@@ -115,7 +121,7 @@ def test_books_add_up_when_everything_happens(mechanism: str) -> None:
 
 def regression_of(machine: type[ActorMachine], folder: Path) -> tuple[str, str]:
     """Run a machine that fails; return the note and the text of the test that it writes."""
-    with pytest.raises(Exception, match="") as failed:
+    with pytest.raises(AssertionError) as failed:
         run(type(machine.__name__, (machine,), {"regressions": folder}), settings(FEW, max_examples=60))
     [path] = folder.glob("test_regression_*.py")
     return failed.value.__notes__[-1], path.read_text(encoding="utf-8")
@@ -205,22 +211,21 @@ def test_next_run_goes_on_from_what_the_last_one_has_reached() -> None:
     chosen = settings(FEW, database=database)
 
     class Resumed(Counter):
-        begun: list[str] = []
+        trails: list[list[str]] = []
 
-        @invariant()
-        def note(self) -> None:
-            if len(self.trail) > 1:
-                self.begun.append("resumed" if len(self.chain.script.lines) > 0 else "")
+        def teardown(self) -> None:
+            self.trails.append([step.rule for step in self.trail])
+            super().teardown()
 
     run(Resumed, chosen)
     assert Resumed.corpus.starts == []
+    Resumed.trails.clear()
     run(Resumed, chosen)
-    starts = Resumed.corpus.starts
-    assert starts
-    assert any(step.rule == "call_fail" for steps in starts for step in steps)
-    kept = len(starts)
+    starts = [[step.rule for step in steps] for steps in Resumed.corpus.starts]
+    assert any("call_fail" in start for start in starts)
+    assert any(trail[: len(start)] == start for trail in Resumed.trails for start in starts if len(start) > 2)
     run(Resumed, chosen)
-    assert Resumed.corpus.starts[:kept] == starts
+    assert [[step.rule for step in steps] for steps in Resumed.corpus.starts][: len(starts)] == starts
 
 
 def test_corpus_is_empty_when_rules_fill_bundles() -> None:
@@ -250,11 +255,63 @@ def test_names_are_imported_without_hypothesis_until_a_machine_is_asked_for() ->
         import sys
         sys.modules["hypothesis"] = None
         from trailboss.testing import LocalChain, Receipt
-        try:
-            from trailboss.testing import ActorMachine
-        except ModuleNotFoundError as error:
-            print(error)
+        for name in ("ActorMachine", "strategies"):
+            try:
+                exec(f"from trailboss.testing import {name}")
+            except ModuleNotFoundError as error:
+                print(error)
         """
     )
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert finished.stdout == "trailboss.testing.strategies and ActorMachine need Hypothesis: pip install hypothesis\n"
+    needs = "ActorMachine and trailboss.testing.strategies need Hypothesis: pip install hypothesis"
+    assert finished.stdout.splitlines() == [needs, needs]
+
+
+PROJECT = """
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant
+
+from trailboss.testing import ActorMachine, regression
+
+
+class CounterMachine(ActorMachine):
+    source = "counter.py"
+    handlers = {"add": st.just(b"")}
+
+    @invariant()
+    def count_stays_small(self):
+        assert len(self.chain.events("added")) < LIMIT
+
+
+TestCounter = CounterMachine.TestCase
+TestCounter.settings = settings(max_examples=4, stateful_step_count=8, database=None, deadline=None)
+"""
+
+
+@pytest.mark.slow
+def test_run_of_pytest_ends_with_the_path_of_the_test_that_was_written(pytester: pytest.Pytester) -> None:
+    """The test stands beside the machine's, fails with the next run, and passes when the bug is gone."""
+    pytester.makepyfile(counter=COUNTER, test_counter=PROJECT.replace("LIMIT", "2"))
+    first = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--hypothesis-seed=1")
+    first.assert_outcomes(failed=1)
+    [path] = pytester.path.glob("test_regression_counter_machine_*.py")
+    first.stdout.fnmatch_lines(
+        ["*= tests of failures =*", f"*{path.name}: a test of this failure, which fails by itself*"]
+    )
+    pytester.runpytest_subprocess(path.name, "-p", "no:cacheprovider").assert_outcomes(failed=1)
+    pytester.makepyfile(counter=COUNTER.replace('pvm_host.emit_event("added", b"%d" % count)', "pass"))
+    pytester.runpytest_subprocess(path.name, "-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_campaign_goes_on_in_rounds_until_its_time_is_over(pytester: pytest.Pytester) -> None:
+    """Each round has another seed, so it does something else."""
+    counted = "\n\ndef test_rounds():\n    assert len(ROUNDS) > 8, ROUNDS\n"
+    prepare = "    def teardown(self):\n        ROUNDS.append(1)\n        super().teardown()\n\n    @invariant()"
+    project = PROJECT.replace("LIMIT", "1_000").replace("    @invariant()", prepare) + "\n\nROUNDS = []\n" + counted
+    pytester.makepyfile(counter=COUNTER, test_counter=project)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", "--trailboss-campaign", "3").assert_outcomes(passed=2)
+    refused = pytester.runpytest_subprocess("--trailboss-campaign", "-1")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["*--trailboss-campaign -1.0: at least 0 seconds*"])

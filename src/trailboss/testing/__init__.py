@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CBY", "AccountSubject", "ActorHandle", "ActorMachine", "Answer", "CancelTimer", "ChainWarning", "Event",
-    "ExtendTimer", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance", "SetGovParam",
-    "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",
-    "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
+    "ExtendTimer", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance",
+    "SetGovParam", "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView",
+    "TimersSubject", "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
 ]  # fmt: skip
 
 NEEDS_HYPOTHESIS: Final = "ActorMachine and trailboss.testing.strategies need Hypothesis: pip install hypothesis"

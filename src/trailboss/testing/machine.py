@@ -27,6 +27,7 @@ from trailboss.testing import strategies
 from trailboss.testing.corpus import Corpus, MachineStep, features_of
 from trailboss.testing.handlers import callable_handlers
 from trailboss.testing.interference import WEIGHTS, Interference
+from trailboss.testing.parties import ActorHandle
 from trailboss.testing.reduction import can_replay, reduced
 from trailboss.testing.regression import Failure, code_or_none, note_regressions
 from trailboss.testing.script import ScriptedChain
@@ -163,6 +164,8 @@ class ActorMachine(Interference):
         if owner._prepared is None:
             before = {**vars(self)}
             self.prepare()
+            if not isinstance(vars(self).get("actor"), ActorHandle):
+                raise ConfigurationError(f"{owner.__name__}.prepare must set self.actor to what chain.deploy returns")
             changed = {name: value for name, value in vars(self).items() if before.get(name) is not value}
             owner._prepared = changed
             chain.begin_here()
@@ -185,6 +188,7 @@ class ActorMachine(Interference):
 
     def replay(self, steps: Sequence[MachineStep]) -> None:
         """Take some steps, but those whose conditions do not hold, and check the invariants after each."""
+        __tracebackhide__ = True
         known = {each.function.__name__: each for each in self.rules}
         for step in steps:
             found = known.get(step.rule)
@@ -277,6 +281,7 @@ def _noted_rule(found: Any) -> Any:
 
     @wraps(function)
     def step(self: ActorMachine, **arguments: Any) -> Any:
+        __tracebackhide__ = True  # pytest shows the user's own lines
         if function.__name__ == "resume":
             return function(self, **arguments)
         self.trail.append(MachineStep(function.__name__, arguments))
@@ -301,6 +306,7 @@ def _noted_invariant(found: Any) -> Any:
 
     @wraps(function)
     def check(self: ActorMachine) -> Any:
+        __tracebackhide__ = True
         try:
             return function(self)
         except Exception as error:
@@ -317,6 +323,7 @@ def _case_of(machine: type[ActorMachine]) -> Any:
     class MachineCase(plain):  # type: ignore[misc]  # its class is made by Hypothesis
         @wraps(plain.runTest)
         def runTest(self) -> None:  # noqa: N802  # unittest's name
+            __tracebackhide__ = True
             until = monotonic() + machine.campaign_seconds
             _run(machine, self.settings)
             while monotonic() < until:
@@ -330,6 +337,7 @@ def _case_of(machine: type[ActorMachine]) -> Any:
 
 def _run(machine: type[ActorMachine], chosen: settings) -> None:
     """Run a machine once; what fails is made small, written as a test, and raised."""
+    __tracebackhide__ = True
     machine.failures.clear()
     machine.corpus = Corpus(chosen.database, f"{machine.__module__}.{machine.__qualname__}")
     # Without what only Hypothesis knows, steps are left out faster here than by its own shrinker.

@@ -44,6 +44,7 @@ def reduced(machine: Any, failure: Failure) -> Failure | None:
 
 def _fails(machine: Any, steps: list[MachineStep], failure: Failure) -> Failure | None:
     """Take steps on a machine of its own; return how they fail, if they fail in the same way."""
+    __tracebackhide__ = True
     it = machine()
     with suppress(Exception):  # the machine has noted it
         it.replay(steps)

@@ -22,6 +22,7 @@ WRITTEN: Final[list[str]] = []  # what this process has written, as the end of a
 KEPT_DECORATORS: Final = ("property", "staticmethod", "classmethod")
 DIGEST_DIGITS: Final = 8
 MESSAGE_LINES: Final = 4
+SUPPRESSED: Final = "with suppress(TrailbossError)"
 _BASE: Final = "trailboss.testing.machine"
 
 
@@ -130,9 +131,10 @@ def note_regressions(machine: type, failures: Sequence[Failure], error: BaseExce
     reported = {id(each) for each in _leaves(error)}
     for failure in failures:
         if id(failure.error) in reported:
-            path, note = write_regression(machine, failure)
-            WRITTEN.append(f"{path}: {note}")
-            failure.error.add_note(f"{path}: {note}")
+            path, what = write_regression(machine, failure)
+            shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+            WRITTEN.append(f"{shown}: {what}")
+            failure.error.add_note(WRITTEN[-1])
 
 
 def write_regression(machine: Any, failure: Failure) -> tuple[Path, str]:
@@ -191,9 +193,9 @@ def _body_of(machine: Any, failure: Failure) -> tuple[str, str]:
             missing = f"the steps of this failure; complete it by hand, for {unwritable}"
             last = f"# {function.__name__} of {machine.__name__} failed here: {unwritable}."
     options = ", ".join(f"{name}={code}" for name, code in failure.options.items())
-    statements = list(_statements(lines, failure.error))
-    if any(each.lstrip().startswith("with pytest") for each in statements):
-        imports |= {"import pytest", "from trailboss.primitives.errors import TrailbossError"}
+    statements = list(statements_of(lines, failure.error))
+    if f"{SUPPRESSED}:" in map(str.strip, statements):
+        imports |= {"from contextlib import suppress", "from trailboss.primitives.errors import TrailbossError"}
     parts = [_sorted_imports(imports)]
     if source.globals:
         parts.append("".join(source.globals.values()))
@@ -218,14 +220,14 @@ def _folder_of(machine: Any) -> Path:
     return Path(home).parent if home else Path()
 
 
-def _statements(lines: Iterable[CallLine], error: Exception) -> Iterator[str]:
-    """Yield the calls; one that raised and let its rule go on is expected to."""
+def statements_of(lines: Iterable[CallLine], error: Exception | None = None) -> Iterator[str]:
+    """Yield the calls; one that raised and let its rule go on may raise."""
     for line in lines:
         margin = INDENT * line.depth
         if line.error is None or line.error is error:
             yield margin + line.code
         elif line.changed:
-            yield f"{margin}with pytest.raises(TrailbossError):"
+            yield f"{margin}{SUPPRESSED}:"
             yield margin + INDENT + line.code
 
 

@@ -1,6 +1,6 @@
 """Hypothesis strategies for what actors take: payloads, money, heights, limits, accounts, handlers.
 
-Everything that a strategy gives is a number, bytes or text, or made of these, so that a step can be written down as code.
+What a strategy gives is made of numbers, bytes and text, so that a step can be written down as code.
 """
 
 import json

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.database import InMemoryExampleDatabase
 from hypothesis.stateful import Bundle, initialize, invariant, rule
 
-from trailboss.primitives.errors import ConfigurationError
-from trailboss.testing import CBY, ActorMachine, regression
+from trailboss.primitives.errors import ConfigurationError, TrailbossError
+from trailboss.testing import CBY, ActorMachine, LocalChain, RevertedError, regression
 
 pytestmark = pytest.mark.filterwarnings("ignore::trailboss.testing.ChainWarning")
 
@@ -112,6 +113,17 @@ def test_machine_is_refused_when_it_has_no_source() -> None:
         Base()
 
 
+def test_machine_is_refused_when_it_prepares_no_actor() -> None:
+    """What every rule is about."""
+
+    class Nothing(Counter):
+        def prepare(self) -> None:
+            self.chain.mine()
+
+    with pytest.raises(ConfigurationError, match=r"Nothing\.prepare must set self\.actor"):
+        run(Nothing)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["fifo", "lane", "auction", "globalbox"])
 def test_books_add_up_when_everything_happens(mechanism: str) -> None:
@@ -184,6 +196,38 @@ def test_regression_calls_the_rule_when_a_rule_of_ones_own_fails(tmp_path: Path)
     assert "with chain.one_block():" in text
     assert "friend=chain.accounts[2]" in text
     assert "def tick(self, step: int) -> None:" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["fifo", "lane", "auction", "globalbox"])
+def test_calls_that_are_written_down_build_the_same_chain(mechanism: str) -> None:
+    """Of every example, with crowds, reorgs, governance, and calls that raise and are let go on."""
+    roots: list[bytes] = []
+
+    class Written(Counter):
+        @rule(number=st.integers(0, 2))
+        def try_in_vain(self, number: int) -> None:
+            with suppress(RevertedError):
+                self.actor.call("fail", b"", sender=self.account(number), check=True)
+
+        @rule(until=st.integers(20, 40))
+        def hold_the_first(self, until: int) -> None:
+            for timer in self.chain.timers()[:1]:
+                with suppress(RevertedError):
+                    self.chain.hold(timer.timer_id, until=until)
+
+        def teardown(self) -> None:
+            super().teardown()
+            script = self.chain.script
+            imports = [regression.import_of(each) for each in script.imports]
+            chain = LocalChain(mechanism=mechanism)
+            namespace = {"chain": chain, "suppress": suppress, "TrailbossError": TrailbossError}
+            exec("\n".join((*imports, *regression.statements_of(script.lines))), namespace)
+            assert (chain.height, chain.state_root) == (self.chain.height, self.chain.state_root)
+            roots.append(chain.state_root)
+
+    run(type("Written", (Written,), {"mechanism": mechanism}))
+    assert len(set(roots)) > 3
 
 
 class Unwritable(Counter):

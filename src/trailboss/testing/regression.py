@@ -194,7 +194,7 @@ def _body_of(machine: Any, failure: Failure) -> tuple[str, str]:
             last = f"# {function.__name__} of {machine.__name__} failed here: {unwritable}."
     options = ", ".join(f"{name}={code}" for name, code in failure.options.items())
     statements = list(statements_of(lines, failure.error))
-    if f"{SUPPRESSED}:" in map(str.strip, statements):
+    if any(SUPPRESSED in each for each in statements):
         imports |= {"from contextlib import suppress", "from trailboss.primitives.errors import TrailbossError"}
     parts = [_sorted_imports(imports)]
     if source.globals:
@@ -226,6 +226,8 @@ def statements_of(lines: Iterable[CallLine], error: Exception | None = None) -> 
         margin = INDENT * line.depth
         if line.error is None or line.error is error:
             yield margin + line.code
+        elif line.code.startswith("with "):
+            yield f"{margin}{SUPPRESSED}, {line.code.removeprefix('with ')}"
         elif line.changed:
             yield f"{margin}{SUPPRESSED}:"
             yield margin + INDENT + line.code

@@ -210,6 +210,12 @@ def test_calls_that_are_written_down_build_the_same_chain(mechanism: str) -> Non
             with suppress(RevertedError):
                 self.actor.call("fail", b"", sender=self.account(number), check=True)
 
+        @rule()
+        def try_in_one_block(self) -> None:
+            with suppress(RevertedError), self.chain.one_block():
+                self.actor.call("add", b"", sender=self.account(0))
+                self.actor.call("fail", b"", sender=self.account(1), check=True)
+
         @rule(until=st.integers(20, 40))
         def hold_the_first(self, until: int) -> None:
             for timer in self.chain.timers()[:1]:

@@ -114,6 +114,11 @@ PLANTS = {
         'if pvm_host.get_state(b"settled") is not None:',
         'if pvm_host.get_state(b"settled") == how.encode():',
     ),
+    "an instalment can be claimed a block early": Plant(
+        VestingMachine,
+        'if pvm_host.block_height() < terms["start"] + number * terms["every"]:',
+        'if pvm_host.block_height() + 1 < terms["start"] + number * terms["every"]:',
+    ),
     "a claim leaves the late timer": Plant(
         VestingMachine,
         "the one that fires just now, does nothing.\n        pvm_host.cancel_timer(timer_id)\n",

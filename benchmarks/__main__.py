@@ -21,6 +21,7 @@ from benchmarks import (
     globalbox,
     lane,
     lane_blocks,
+    machine,
     network,
     node,
     phases,
@@ -64,6 +65,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "phases": phases.run,
     "simulation": simulation.run,
     "simulator": simulator.run,
+    "machine": machine.run,
 }
 """Each takes the number of rounds and whether to measure the sizes that take minutes to build."""
 

@@ -36,17 +36,20 @@ if TYPE_CHECKING:
     )
     from trailboss.testing.cheats import ANY
     from trailboss.testing.local_chain import CBY, LocalChain
+    from trailboss.testing.machine import ActorMachine
     from trailboss.testing.parties import ActorHandle, ChainWarning, PendingReceipt, RevertedError, TestAccount
     from trailboss.views.jobs import JobView
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
-    "ANY", "CBY", "AccountSubject", "ActorHandle", "Answer", "CancelTimer", "ChainWarning", "ClearMocks", "Event",
-    "ExtendTimer", "JobFailure", "JobView", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "ReplyJob",
-    "RevertedError", "SetBalance", "SetCode", "SetGovParam", "SetMock", "SetRunner", "SetStorage", "SlotSubject",
-    "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject", "UpdateBasefeeConfig",
-    "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
+    "ANY", "CBY", "AccountSubject", "ActorHandle", "ActorMachine", "Answer", "CancelTimer", "ChainWarning", "ClearMocks",
+    "Event", "ExtendTimer", "JobFailure", "JobView", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt",
+    "ReplyJob", "RevertedError", "SetBalance", "SetCode", "SetGovParam", "SetMock", "SetRunner", "SetStorage",
+    "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",
+    "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
 ]  # fmt: skip
+
+NEEDS_HYPOTHESIS: Final = "ActorMachine and trailboss.testing.strategies need Hypothesis: pip install hypothesis"
 
 _HOMES: Final = (
     "trailboss.testing.local_chain",
@@ -57,12 +60,18 @@ _HOMES: Final = (
     "trailboss.views.records",
     "trailboss.views.jobs",
     "trailboss.chain.jobs",
+    "trailboss.testing.machine",  # last: Hypothesis is loaded for those who ask for it
 )
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for home in map(import_module, _HOMES):
-            if hasattr(home, name):
-                return getattr(home, name)
+        try:
+            for home in map(import_module, _HOMES):
+                if hasattr(home, name):
+                    return getattr(home, name)
+        except ModuleNotFoundError as error:
+            if error.name != "hypothesis":
+                raise
+            raise ModuleNotFoundError(NEEDS_HYPOTHESIS, name=error.name) from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

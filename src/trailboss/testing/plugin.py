@@ -3,6 +3,7 @@
 Nothing of the package is imported before a test asks for it, or coverage would not see the imports.
 """
 
+import sys
 import warnings
 from collections.abc import Generator, Iterator
 from types import TracebackType
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options: the engine of every local chain, and whether failing tests show a trace."""
+    """Add the options ``--trailboss-…``."""
     group = parser.getgroup("trailboss")
     what = "engine of every LocalChain that names none: native (in this process), or sandbox (in WebAssembly)"
     group.addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
     what = "do not show the last reverted execution of the fixture `chain` when a test fails"
     group.addoption("--trailboss-no-trace", action="store_true", help=what)
+    what = "each ActorMachine begins new rounds until so many seconds are over; the last round is finished"
+    group.addoption("--trailboss-campaign", type=float, default=0, metavar="SECONDS", help=what)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,6 +32,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from trailboss.testing import LocalChain
 
         LocalChain.default_vm = config.getoption("--trailboss-vm")
+    seconds = config.getoption("--trailboss-campaign")
+    if not seconds >= 0:
+        raise pytest.UsageError(f"--trailboss-campaign {seconds}: at least 0 seconds")
+    if seconds:
+        from trailboss.testing import ActorMachine
+
+        ActorMachine.campaign_seconds = seconds
     options = "mechanism=, preset=, params=, accounts=, data_dir=, vm="
     how = f"trailboss({options}): how the fixture `chain` is started; see LocalChain"
     config.addinivalue_line("markers", how)
@@ -67,6 +77,15 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     from trailboss.testing.differences import compared_records
 
     return compared_records(left, right) if isinstance(left, Struct) and isinstance(right, Struct) else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the tests that were written of failures."""
+    regression = sys.modules.get("trailboss.testing.regression")
+    if regression is not None and regression.WRITTEN:
+        terminalreporter.section("tests of failures")
+        for line in regression.WRITTEN:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture

@@ -1,26 +1,38 @@
-"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the option ``--trailboss-vm``.
+"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the options ``--trailboss-…``.
 
 Nothing of the package is imported before a test asks for it, or coverage would not see the imports.
 """
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
+
+COSTS_FILE: Final = "costs.json"
 
 if TYPE_CHECKING:
     from trailboss.testing import LocalChain
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that chooses the engine of every local chain."""
+    """Add the option that chooses the engine of every local chain, and those about costs."""
+    add = parser.getgroup("trailboss").addoption
     what = "engine of every LocalChain that names none: native (in this process), or sandbox (in WebAssembly)"
-    parser.getgroup("trailboss").addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    add("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    what = "show cycles, cells and CBY by handler at the end; with =lines also by line"
+    add("--trailboss-costs", nargs="?", choices=("handlers", "lines"), const="handlers", help=what)
+    what = f"save what each handler costs in each test (default: {COSTS_FILE} beside the configuration of pytest)"
+    add("--trailboss-costs-save", nargs="?", const=COSTS_FILE, metavar="FILE", help=what)
+    what = "fail if a handler costs more cycles a call than in the file that was saved"
+    add("--trailboss-costs-check", nargs="?", const=COSTS_FILE, metavar="FILE", help=what)
+    what = "with --trailboss-costs-check: growth that is allowed, as 2%% (default: none)"
+    add("--trailboss-costs-tolerance", metavar="PERCENT", help=what)
+    add("--trailboss-costs-speedscope", metavar="FILE", help="write a flame graph of all cycles, for speedscope")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and choose the engine."""
+    """Register the marker, choose the engine, and record costs if an option asks for it."""
     if config.getoption("--trailboss-vm") != "native":
         from trailboss.testing import LocalChain
 
@@ -28,6 +40,12 @@ def pytest_configure(config: pytest.Config) -> None:
     options = "mechanism=, preset=, params=, accounts=, data_dir=, vm="
     how = f"trailboss({options}): how the fixture `chain` is started; see LocalChain"
     config.addinivalue_line("markers", how)
+    if any(name.startswith("trailboss_costs") and value is not None for name, value in vars(config.option).items()):
+        from trailboss.testing.costs.plugin import NAME, CostPlugin, read_options
+
+        asked = read_options(config)
+        if asked is not None:
+            config.pluginmanager.register(CostPlugin(asked, config), NAME)
 
 
 @pytest.fixture

@@ -76,14 +76,17 @@ class Tracer:
 
     Attributes:
         on_frame: Called with each outermost frame and its host, when the frame begins.
+        files: Files of programs that have been named, by code hash.
     """
 
     def __init__(self, params: ChainParams, on_frame: Callable[[Host, FrameTrace], None]) -> None:
         self.on_frame = on_frame
+        self.files: dict[bytes, str] = {}
         self._params = params
         self._open: list[FrameTrace] = []
         self._calling: list[HostCallTrace] = []
         self._gauge: LineGauge | None = None
+        self._programs: dict[bytes, ProgramLines] = {}  # by code hash
 
     def begin(self, frame: Frame, host: Host, meter: Meter) -> FrameTrace:
         """Note that a frame begins; its base is paid."""
@@ -111,9 +114,9 @@ class Tracer:
             trace.lines[NO_LINE] = trace.lines.get(NO_LINE, 0) + rest
 
     def follow(self, name: str, call: HostCall) -> HostCall:
-        """Return a host call that is noted in the frame that makes it."""
+        """Return a host call that is noted in the frame that makes it; of a reading its cycles alone, by line."""
         if name in READINGS:
-            return call
+            return self._reading(call)
 
         @wraps(call)
         def followed(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -140,12 +143,38 @@ class Tracer:
 
         return followed
 
+    def _reading(self, call: HostCall) -> HostCall:
+        @wraps(call)
+        def read(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+            before, gauge = site.meter.cycles_used, self._gauge
+            try:
+                return call(site, positional, named)
+            finally:
+                if gauge is not None:
+                    line = gauge.line()
+                    gauge.lines[line] = gauge.lines.get(line, 0) + site.meter.cycles_used - before
+
+        return read
+
     def gauge(self, program: Program, meter: Meter, deepest: int, shared: Collection[int]) -> Gauge:
         """Return the gauge of the frame that begins, which counts cycles by line."""
         trace = self._open[-1]
-        prices = line_prices(trace.frame.source, self._params.source)
-        self._gauge = LineGauge(program.filename, prices, trace.lines, meter, deepest, shared)
+        known = self._programs.get(trace.frame.code_hash)
+        if known is None or known.program is not program:
+            known = ProgramLines(program, line_prices(trace.frame.source, self._params.source), {})
+            self._programs[trace.frame.code_hash] = known
+        self._gauge = LineGauge(known, trace.lines, meter, deepest, shared)
         return self._gauge
+
+
+class ProgramLines(Struct, frozen=True, eq=False):
+    """A program that runs, and what is known of the lines of its charges."""
+
+    program: Program
+    prices: Mapping[tuple[int, int], Split]
+    # By the code object, instruction and cycles of a charge; the program keeps its code objects, so none has another's
+    # identity.
+    splits: dict[tuple[int, int, int], Split]
 
 
 class LineGauge(Gauge):
@@ -154,15 +183,13 @@ class LineGauge(Gauge):
     A basic block is charged before its first statement; its cycles are noted for the line of each statement.
     """
 
-    __slots__ = ("_filename", "_prices", "lines")
+    __slots__ = ("_filename", "_known", "lines")
 
-    def __init__(
-        self, filename: str, prices: Mapping[tuple[int, int], Split], lines: dict[int, int], *limits: Any
-    ) -> None:
+    def __init__(self, known: ProgramLines, lines: dict[int, int], *limits: Any) -> None:
         super().__init__(*limits)
         self.lines = lines
-        self._filename = filename
-        self._prices = prices
+        self._filename = known.program.filename
+        self._known = known
 
     def charge(self, cycles: int) -> None:
         """Use cycles, as `Gauge.charge`."""
@@ -184,11 +211,19 @@ class LineGauge(Gauge):
             return
         while caller is not None and identity(caller.f_code) in _CHARGING:
             caller = caller.f_back
-        frame = self._place(caller)
-        line = NO_LINE if frame is None else frame.f_lineno or NO_LINE
-        split = self._prices.get((line, cycles)) if frame is caller else None
-        for each, part in split or ((line, cycles),):
-            self.lines[each] = self.lines.get(each, 0) + part
+        frame, lines = self._place(caller), self.lines
+        if frame is None or frame is not caller:
+            # The SDK, or an instrument that has found out what an operation costs.
+            line = NO_LINE if frame is None else frame.f_lineno or NO_LINE
+            lines[line] = lines.get(line, 0) + cycles
+            return
+        place = identity(frame.f_code), frame.f_lasti, cycles
+        split = self._known.splits.get(place)
+        if split is None:
+            line = frame.f_lineno or NO_LINE
+            split = self._known.splits[place] = self._known.prices.get((line, cycles), ((line, cycles),))
+        for line, part in split:
+            lines[line] = lines.get(line, 0) + part
 
     def _place(self, frame: FrameType | None) -> FrameType | None:
         """Return the innermost frame of the program's own code, up to where the engine runs it."""
@@ -225,6 +260,7 @@ class TracedEngine(Struct, frozen=True):
 
     def name_source(self, code_hash: bytes, path: str) -> None:
         """Note the file of a program; see `Engine.name_source`."""
+        self.tracer.files[code_hash] = path
         self.inner.name_source(code_hash, path)
 
     def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:

@@ -5,6 +5,8 @@ from fractions import Fraction
 from statistics import median_low
 from typing import Final
 
+from msgspec.structs import asdict
+
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.costs.baseline import Comparison, CostChange
 from trailboss.testing.costs.table import SHOWN_HASH, CostTable, HandlerCosts, RestCosts, line_text, merged
@@ -61,6 +63,37 @@ def _source_lines(table: CostTable, code_hash: str, costs: HandlerCosts, width: 
     yield f"{GAP}{'line':>{digits}}{GAP}{'cycles':>{sums}}{GAP}share"
     for line, cycles, part, text in rows:
         yield clipped(f"{GAP}{line:>{digits}}{GAP}{cycles:>{sums}}{GAP}{part:>5}{GAP}{text}", width)
+
+
+def table_document(table: CostTable) -> dict[str, object]:
+    """Return a table by source and handler for JSON; lines by their number, money in base units."""
+    sources = [
+        {
+            "source": name,
+            "code_hash": bytes.fromhex(code_hash),
+            "handlers": [_document(handler, costs) for handler, costs in table.of_handlers(code_hash).items()],
+        }
+        for name, code_hash in table.by_name()
+    ]
+    rest = {name: asdict(costs) for name, costs in sorted(table.rest.items())}
+    return {"sources": sources, "rest": rest, "executions": table.executions, "total": asdict(table.total)}
+
+
+def _document(handler: str, costs: HandlerCosts) -> dict[str, object]:
+    return {
+        "handler": handler,
+        "calls": len(costs.calls),
+        "min": min(costs.calls),
+        "median": median_low(costs.calls),
+        "max": max(costs.calls),
+        "cycles": costs.cycles,
+        "base": costs.base,
+        "nested": costs.nested,
+        "cells": costs.cells,
+        "paid": costs.paid,
+        "lines": {str(line): cycles for line, cycles in sorted(costs.lines.items()) if line != NO_LINE},
+        "outside": costs.lines.get(NO_LINE, 0),
+    }
 
 
 def comparison_text(found: Comparison, width: int, tolerance: Fraction) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Every example actor on a chain of its own, in its own business; what each execution and line of it costs is pinned."""
+"""Every example actor on a chain of its own, in its own business; what each execution and line costs is pinned."""
 
 import json
 from pathlib import Path

@@ -95,8 +95,9 @@ def charges(source: str) -> Iterator[tuple[int, int]]:
     """Yield line and cycles of each charge that stands as a statement, handlers and ``finally`` aside."""
     for node in ast.walk(instrument(parse(source), PRICES, guarded=True)):
         match node:
-            case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=cycles), *_])) | ast.Assign(
-                value=ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=cycles), *_])
+            case (
+                ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=cycles), *_]))
+                | ast.Assign(value=ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=cycles), *_]))
             ) if name in [PREFIX + each for each in ("charge", "turn", "enter", "begin")]:
                 yield node.lineno, cycles
 

@@ -108,6 +108,7 @@ class CostPlugin:
         self.baseline: Baseline | None = None
         self.comparison: Comparison | None = None
         self.errors: list[str] = []
+        self._root = config.rootpath
         self.notes: list[str] = []
         if options.check is not None:
             try:
@@ -154,8 +155,8 @@ class CostPlugin:
             return
         if self.options.save is not None:
             self._save(self.options.save, exitstatus)
-        if self.baseline is not None:
-            self._compare(self.baseline)
+        if self.baseline is not None and self.options.check is not None:
+            self._compare(self.baseline, self.options.check)
         if self.options.speedscope is not None:
             self._draw(self.options.speedscope)
         if exitstatus == pytest.ExitCode.OK and (self.errors or (self.comparison and self.comparison.grown)):
@@ -163,10 +164,10 @@ class CostPlugin:
 
     def _save(self, path: Path, exitstatus: int) -> None:
         if exitstatus != pytest.ExitCode.OK or self.errors:
-            self.errors.append(f"{path.name} is not saved: save a baseline of a run that passes")
+            self.errors.append(f"{self._shown(path)} is not saved: save a baseline of a run that passes")
             return
         if not self.recorder.table.executions:
-            self.errors.append(f"{path.name} is not saved: no test ran anything on a LocalChain")
+            self.errors.append(f"{self._shown(path)} is not saved: no test ran anything on a LocalChain")
             return
         baseline = baseline_of(self.recorder.table, frozenset(self.varying))
         try:
@@ -176,12 +177,17 @@ class CostPlugin:
             return
         tests = {test for handlers in baseline.sources.values() for each in handlers.values() for test in each.tests}
         handlers = sum(map(len, baseline.sources.values()))
-        self.notes.append(f"saved {counted(handlers, 'handler')} of {counted(len(tests), 'test')} in {path}")
+        self.notes.append(
+            f"saved {counted(handlers, 'handler')} of {counted(len(tests), 'test')} in {self._shown(path)}"
+        )
 
-    def _compare(self, baseline: Baseline) -> None:
+    def _shown(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path)
+
+    def _compare(self, baseline: Baseline, path: Path) -> None:
         why = other_prices(baseline)
         if why:
-            self.notes.append(f"not compared with {self.options.check}: {why}; save it again")
+            self.notes.append(f"not compared with {self._shown(path)}: {why}; save it again")
             return
         self.comparison = compare(self.recorder.table, baseline, self.options.tolerance, frozenset(self.varying))
 
@@ -193,7 +199,7 @@ class CostPlugin:
             except OSError as error:
                 self.errors.append(f"cannot write {path}: {error.strerror}")
                 return
-            self.notes.append(f"flame graph in {path}: open it at https://www.speedscope.app")
+            self.notes.append(f"flame graph in {self._shown(path)}: open it at https://www.speedscope.app")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the table, the comparison, and what there is to note."""

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.costs.baseline import Comparison, CostChange
-from trailboss.testing.costs.table import SHOWN_HASH, CostTable, HandlerCosts, RestCosts, line_text, merged
+from trailboss.testing.costs.table import SHOWN_HASH, CostTable, HandlerCosts, RestCosts, merged
 from trailboss.views.text import counted
 from trailboss.vm.trace import NO_LINE
 
@@ -48,8 +48,9 @@ def _amounts(costs: RestCosts) -> tuple[str, ...]:
 
 def _source_lines(table: CostTable, code_hash: str, costs: HandlerCosts, width: int) -> Iterator[str]:
     source = table.sources[code_hash]
+    texts = source.text.splitlines()
     rows = [
-        (str(line), f"{cycles:,}", share(cycles, costs.cycles), line_text(source, line))
+        (str(line), f"{cycles:,}", share(cycles, costs.cycles), texts[line - 1].expandtabs(4).rstrip())
         for line, cycles in sorted(costs.lines.items())
         if line != NO_LINE
     ]
@@ -114,7 +115,7 @@ def comparison_text(found: Comparison, width: int, tolerance: Fraction) -> Itera
         if names:
             yield ""
             yield title
-            yield from (clipped(f"{GAP}{source} {handler}", width) for source, handler in names)
+            yield from (GAP + last_part(f"{source} {handler}", width - len(GAP)) for source, handler in names)
     if found.tests_unrun:
         yield ""
         yield f"{counted(found.tests_unrun, 'test')} of the baseline did not run, and nothing is compared with them."
@@ -130,15 +131,17 @@ def _changes(changes: Sequence[CostChange], width: int) -> Iterator[str]:
     yield table[0]
     for line, change in zip(table[1:], changes, strict=True):
         yield line
-        yield clipped(f"{GAP * 2}most in {change.test}", width)
+        lead = f"{GAP * 2}most in "
+        yield lead + last_part(change.test, width - len(lead))
 
 
 def _grown_lines(source: str, handler: str, lines: dict[str, tuple[int, int]] | None, width: int) -> Iterator[str]:
     if lines is None:
-        yield clipped(f"Lines of {source} {handler}: not compared,", width)
-        yield f"{GAP}for other tests called it than those of the baseline."
+        yield "Lines are not compared where other tests called than those of the baseline:"
+        yield GAP + last_part(f"{source} {handler}", width - len(GAP))
         return
-    yield clipped(f"Lines of {source} {handler} that grew, in cycles of a call:", width)
+    yield "Lines that grew, in cycles of a call, of"
+    yield GAP + last_part(f"{source} {handler}:", width - len(GAP))
     rows = [(f"{before:,}", f"{now:,}", f"+{now - before:,}") for before, now in lines.values()]
     sizes = [max(len(head), *(len(row[at]) for row in rows)) for at, head in enumerate(("before", "now", "more"))]
     heads = (f"{head:>{size}}" for head, size in zip(("before", "now", "more"), sizes, strict=True))
@@ -167,12 +170,21 @@ def grid(
     name = max(NAME_MIN, min(sizes[0], room()))
     for row in (heads, *rows):
         numbers = (f"{row[at]:>{sizes[at]}}" for at in shown[1:])
-        yield GAP + GAP.join((f"{clipped(row[0], name):<{name}}", *numbers))
+        yield GAP + GAP.join((f"{last_part(row[0], name):<{name}}", *numbers))
 
 
 def clipped(text: str, width: int) -> str:
     """Return a text cut to a width."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def last_part(text: str, width: int) -> str:
+    """Return a name cut at its beginning: the end of a path and of a test's id says more.
+
+    >>> last_part("tests/test_clock.py::test_ticks", 20)
+    '…lock.py::test_ticks'
+    """
+    return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
 def share(part: int, whole: int) -> str:

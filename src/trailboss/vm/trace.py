@@ -103,13 +103,14 @@ class Tracer:
     def end(self, trace: FrameTrace, outcome: FrameOutcome, used: tuple[int, int]) -> None:
         """Note how a frame ended, and the cycles and cells that it used, its base included."""
         self._open.pop()
+        if self._gauge is not None:
+            self._gauge.flush()
         trace.cycles, trace.cells = used
         trace.return_value, trace.error = outcome.return_value, outcome.error
         rest = trace.own_cycles - sum(trace.lines.values())
-        if rest < 0:
-            # The charge that exhausts a frame is cut off at its limit.
-            last = next(reversed(trace.lines))
-            trace.lines[last] += rest
+        if rest < 0 and self._gauge is not None:
+            # The host call that exhausts a frame is cut off at its limit.
+            trace.lines[self._gauge.last_line] += rest
         elif rest:
             trace.lines[NO_LINE] = trace.lines.get(NO_LINE, 0) + rest
 
@@ -138,7 +139,7 @@ class Tracer:
                 noted.cycles, noted.cells = meter.cycles_used - cycles, meter.cells_used - cells
                 nested = 0 if noted.frame is None else noted.frame.cycles
                 if gauge is not None and noted.cycles > nested:
-                    gauge.lines[line] = gauge.lines.get(line, 0) + noted.cycles - nested
+                    gauge.add(line, noted.cycles - nested)
             return noted.answer
 
         return followed
@@ -151,8 +152,7 @@ class Tracer:
                 return call(site, positional, named)
             finally:
                 if gauge is not None:
-                    line = gauge.line()
-                    gauge.lines[line] = gauge.lines.get(line, 0) + site.meter.cycles_used - before
+                    gauge.add(gauge.line(), site.meter.cycles_used - before)
 
         return read
 
@@ -183,58 +183,92 @@ class LineGauge(Gauge):
     A basic block is charged before its first statement; its cycles are noted for the line of each statement.
     """
 
-    __slots__ = ("_filename", "_known", "lines")
+    __slots__ = ("_counts", "_filename", "_known", "last_line", "lines")
 
     def __init__(self, known: ProgramLines, lines: dict[int, int], *limits: Any) -> None:
         super().__init__(*limits)
         self.lines = lines
+        self.last_line = NO_LINE  # of the last host call
         self._filename = known.program.filename
         self._known = known
+        self._counts: dict[tuple[int, int, int], int] = {}  # how often each block was charged, as `splits`
 
     def charge(self, cycles: int) -> None:
         """Use cycles, as `Gauge.charge`."""
         self._note(cycles, currentframe())
-        super().charge(cycles)
+        Gauge.charge(self, cycles)
 
     def turn(self, cycles: int, here: int) -> None:
         """Use cycles, as `Gauge.turn`."""
-        self._note(cycles, currentframe())
-        super().turn(cycles, here)
+        frame: Any = currentframe()
+        caller: FrameType = frame.f_back
+        # The caller is the program or the SDK. Loops are what takes time, so theirs is the short way.
+        if caller.f_code.co_filename == self._filename:
+            self._count(cycles, caller)
+        else:
+            self._note(cycles, caller)
+        Gauge.turn(self, cycles, here)
 
     def line(self) -> int:
         """Return the line of the program that runs now; `NO_LINE` if none does."""
-        frame = self._place(currentframe())
+        frame, _ = self._place(currentframe())
         return NO_LINE if frame is None else frame.f_lineno or NO_LINE
 
+    def add(self, line: int, cycles: int) -> None:
+        """Note cycles that a host call has used."""
+        self.lines[line] = self.lines.get(line, 0) + cycles
+        self.last_line = line
+
+    def flush(self) -> None:
+        """Note the lines of the blocks that were charged."""
+        for place, count in self._counts.items():
+            for line, part in self._known.splits[place]:
+                self.lines[line] = self.lines.get(line, 0) + part * count
+        self._counts.clear()
+
     def _note(self, cycles: int, caller: FrameType | None) -> None:
+        frame, is_block = self._place(caller)
+        if is_block and frame is not None:
+            self._count(cycles, frame)
+        elif cycles:
+            # The SDK, or an instrument that has found out what an operation costs.
+            self._note_split(((NO_LINE if frame is None else frame.f_lineno or NO_LINE, cycles),))
+
+    def _count(self, cycles: int, frame: FrameType) -> None:
+        """Note the cycles of a block, which the program charges in a frame of its own code."""
         if not cycles:
             return
-        while caller is not None and identity(caller.f_code) in _CHARGING:
-            caller = caller.f_back
-        frame, lines = self._place(caller), self.lines
-        if frame is None or frame is not caller:
-            # The SDK, or an instrument that has found out what an operation costs.
-            line = NO_LINE if frame is None else frame.f_lineno or NO_LINE
-            lines[line] = lines.get(line, 0) + cycles
-            return
         place = identity(frame.f_code), frame.f_lasti, cycles
-        split = self._known.splits.get(place)
-        if split is None:
+        splits, counts = self._known.splits, self._counts
+        if place not in splits:
             line = frame.f_lineno or NO_LINE
-            split = self._known.splits[place] = self._known.prices.get((line, cycles), ((line, cycles),))
-        for line, part in split:
-            lines[line] = lines.get(line, 0) + part
+            splits[place] = self._known.prices.get((line, cycles), ((line, cycles),))
+        meter = self.meter
+        if cycles > meter.cycles_limit - meter.cycles_used:
+            self._note_split(splits[place])
+        else:
+            counts[place] = counts.get(place, 0) + 1
 
-    def _place(self, frame: FrameType | None) -> FrameType | None:
-        """Return the innermost frame of the program's own code, up to where the engine runs it."""
+    def _note_split(self, split: Split) -> None:
+        """Note the cycles of each line; the charge that passes the limit counts up to it."""
+        left = max(0, self.meter.cycles_limit - self.meter.cycles_used)
+        for line, part in split:
+            used = min(part, left)
+            left -= used
+            if used:
+                self.lines[line] = self.lines.get(line, 0) + used
+
+    def _place(self, frame: FrameType | None) -> tuple[FrameType | None, bool]:
+        """Return the innermost frame of the program's own code, and whether it charges a block of its own."""
+        is_block = True
         while frame is not None and frame.f_code.co_filename != self._filename:
+            is_block = is_block and identity(frame.f_code) in _CHARGING
             frame = None if frame.f_code is _RUN else frame.f_back
-        return frame
+        return frame, is_block
 
 
 _CHARGING: Final = frozenset(
-    identity(function.__code__)
-    for function in (LineGauge.charge, LineGauge.turn, Gauge.enter, Gauge.begin, Gauge.caught)
+    identity(function.__code__) for function in (LineGauge.charge, Gauge.enter, Gauge.begin, Gauge.caught)
 )
 """What charges a basic block for the code that calls it."""
 _RUN: Final[CodeType] = NativeEngine.run.__code__

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -214,6 +215,7 @@ def _costs_of(receipt: ReceiptRecord) -> RestCosts:
     return RestCosts(receipt.cycles_used, receipt.cells_used, receipt.fee_paid)
 
 
+@lru_cache
 def _first_name(source: str) -> str:
     definitions = [each for each in ast.parse(source).body if isinstance(each, ast.ClassDef | ast.FunctionDef)]
     classes = [each.name for each in definitions if isinstance(each, ast.ClassDef)]

@@ -28,7 +28,9 @@ def line_prices(source: str, prices: SourceCostParams) -> Mapping[tuple[int, int
         for statements, extra in _bodies(node, table):
             for block, first in _blocks(statements, extra):
                 cycles = [(statement.lineno, table.header(statement)) for statement in block]
-                cycles[0] = cycles[0][0], cycles[0][1] + first
+                if first:
+                    # To enter a function or a turn of a loop is noted for its own line, not for its first statement's.
+                    cycles.insert(0, (getattr(node, "lineno", 0), first))
                 found[block[0].lineno, sum(each for _, each in cycles)] = tuple(cycles)
     return found
 

@@ -61,9 +61,9 @@ def _source_lines(table: CostTable, code_hash: str, costs: HandlerCosts, width: 
     yield ""
     digits = max(4, *(len(row[0]) for row in rows))
     sums = max(6, *(len(row[1]) for row in rows))
-    yield f"{GAP}{'line':>{digits}}{GAP}{'cycles':>{sums}}{GAP}share"
+    yield f"{GAP}{'line':>{digits}}{GAP}{'cycles':>{sums}}{GAP}{'share':>7}"
     for line, cycles, part, text in rows:
-        yield clipped(f"{GAP}{line:>{digits}}{GAP}{cycles:>{sums}}{GAP}{part:>5}{GAP}{text}", width)
+        yield clipped(f"{GAP}{line:>{digits}}{GAP}{cycles:>{sums}}{GAP}{part:>7}{GAP}{text}", width)
 
 
 def table_document(table: CostTable) -> dict[str, object]:
@@ -191,9 +191,9 @@ def share(part: int, whole: int) -> str:
     """Return a part of a whole in percent.
 
     >>> share(1, 3), share(0, 0)
-    ('33 %', '0 %')
+    ('33.3 %', '0.0 %')
     """
-    return f"{PERCENT * part / whole if whole else 0:.0f} %"
+    return f"{PERCENT * part / whole if whole else 0:.1f} %"
 
 
 def percent(part: Fraction) -> str:

@@ -35,7 +35,7 @@ class Baseline(Struct, forbid_unknown_fields=True, kw_only=True):
     """What handlers cost when the file was written."""
 
     layout: int
-    prices: str  # digest of the cost table
+    prices: str  # digest of the prices of host calls and of constructs
     sdk: str  # release of the public SDK
     sources: dict[str, dict[str, HandlerBaseline]]  # by name of the source and handler
 
@@ -69,7 +69,7 @@ class Comparison(Struct):
 
 
 def prices_digest() -> str:
-    """Return a digest of the cost table: the prices of host calls and of constructs."""
+    """Return a digest of the prices of host calls and of constructs."""
     params = load_params("mainnet", {})
     return sha256(msgspec.json.encode([params.costs, params.source], order="sorted")).hexdigest()[:DIGEST_DIGITS]
 
@@ -215,7 +215,7 @@ def read_baseline(path: Path) -> Baseline:
 
 def other_prices(baseline: Baseline) -> str:
     """Return why a baseline cannot be compared with what runs here; empty if it can."""
-    here = {"layout": (baseline.layout, LAYOUT), "cost table": (baseline.prices, prices_digest())}
+    here = {"layout": (baseline.layout, LAYOUT), "price list": (baseline.prices, prices_digest())}
     here[DISTRIBUTION] = baseline.sdk, installed_release()
     parts = [f"its {name} is {theirs}, here it is {ours}" for name, (theirs, ours) in here.items() if theirs != ours]
     return "; ".join(parts)

@@ -137,3 +137,15 @@ def test_questions_to_agents_have_a_row() -> None:
     run_life("auction_liquidator", recorder)
     assert recorder.table.rest["questions to gas bidding agents"].cycles > 0
     assert list(frames_of(None)) == []
+
+
+def test_hits_count_how_often_lines_ran() -> None:
+    """A loop's line as often as it began and turned, its body in each turn, a function when it was made and entered."""
+    source = "def add(payload):\n    for each in range(5):\n        payload += b'1'\n        if each > 3: pass\n"
+    recorded = RecordedTest()
+    with recorded.chain as chain:
+        actor = chain.deploy(source, sender=chain.accounts[0])
+        for _ in range(2):
+            actor.call("add", sender=chain.accounts[0], check=True)
+    [code_hash] = recorded.recorder.table.sources
+    assert recorded.recorder.table.of_handlers(code_hash)["add"].hits == {1: 4, 2: 12, 3: 10, 4: 10}

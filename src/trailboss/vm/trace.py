@@ -57,6 +57,7 @@ class FrameTrace(Struct, eq=False):
     calls: list[HostCallTrace] = field(default_factory=list)
     # Cycles used by each line, nested frames and the base excluded; on an engine without lines all are of `NO_LINE`.
     lines: dict[int, int] = field(default_factory=dict)
+    hits: dict[int, int] = field(default_factory=dict)  # how often blocks with the line ran, and turns of a loop in it
     return_value: bytes = b""
     error: ErrorObject | None = None
 
@@ -163,7 +164,7 @@ class Tracer:
         if known is None or known.program is not program:
             known = ProgramLines(program, line_prices(trace.frame.source, self._params.source), {})
             self._programs[trace.frame.code_hash] = known
-        self._gauge = LineGauge(known, trace.lines, meter, deepest, shared)
+        self._gauge = LineGauge(known, trace, meter, deepest, shared)
         return self._gauge
 
 
@@ -183,11 +184,12 @@ class LineGauge(Gauge):
     A basic block is charged before its first statement; its cycles are noted for the line of each statement.
     """
 
-    __slots__ = ("_counts", "_filename", "_known", "last_line", "lines")
+    __slots__ = ("_counts", "_filename", "_hits", "_known", "last_line", "lines")
 
-    def __init__(self, known: ProgramLines, lines: dict[int, int], *limits: Any) -> None:
+    def __init__(self, known: ProgramLines, trace: FrameTrace, *limits: Any) -> None:
         super().__init__(*limits)
-        self.lines = lines
+        self.lines = trace.lines
+        self._hits = trace.hits
         self.last_line = NO_LINE  # of the last host call
         self._filename = known.program.filename
         self._known = known
@@ -224,6 +226,7 @@ class LineGauge(Gauge):
         for place, count in self._counts.items():
             for line, part in self._known.splits[place]:
                 self.lines[line] = self.lines.get(line, 0) + part * count
+                self._hits[line] = self._hits.get(line, 0) + count
         self._counts.clear()
 
     def _note(self, cycles: int, caller: FrameType | None) -> None:

@@ -18,6 +18,7 @@ NAME_MIN: Final = 12  # least columns of a name
 HEADS: Final = ("handler", "calls", "min", "median", "max", "total", "nested", "cells", "CBY")
 OPTIONAL: Final = ("nested", "min")  # columns that are left out where there is no room, in this order
 DECIMALS: Final = 3
+TAB: Final = 4
 PERCENT: Final = 100
 
 
@@ -48,22 +49,25 @@ def _amounts(costs: RestCosts) -> tuple[str, ...]:
 
 def _source_lines(table: CostTable, code_hash: str, costs: HandlerCosts, width: int) -> Iterator[str]:
     source = table.sources[code_hash]
-    texts = source.text.splitlines()
+    texts = source.text.expandtabs(TAB).splitlines()
+
+    def row(line: str, hits: int, cycles: int, text: str) -> tuple[str, ...]:
+        return line, f"{hits:,}" if hits else "", f"{cycles:,}", share(cycles, costs.cycles), text
+
     rows = [
-        (str(line), f"{cycles:,}", share(cycles, costs.cycles), texts[line - 1].expandtabs(4).rstrip())
+        row(str(line), costs.hits.get(line, 0), cycles, texts[line - 1])
         for line, cycles in sorted(costs.lines.items())
         if line != NO_LINE
     ]
-    outside = costs.lines.get(NO_LINE, 0)
-    rows.append(("", f"{costs.base:,}", share(costs.base, costs.cycles), "(the base price of its frames)"))
-    if outside:
-        rows.append(("", f"{outside:,}", share(outside, costs.cycles), "(outside its lines: SDK around it, answers)"))
+    rows.append(row("", len(costs.calls), costs.base, "(the base price of its frames)"))
+    if NO_LINE in costs.lines:
+        rows.append(row("", 0, costs.lines[NO_LINE], "(outside its lines: SDK around it, answers)"))
     yield ""
-    digits = max(4, *(len(row[0]) for row in rows))
-    sums = max(6, *(len(row[1]) for row in rows))
-    yield f"{GAP}{'line':>{digits}}{GAP}{'cycles':>{sums}}{GAP}{'share':>7}"
-    for line, cycles, part, text in rows:
-        yield clipped(f"{GAP}{line:>{digits}}{GAP}{cycles:>{sums}}{GAP}{part:>7}{GAP}{text}", width)
+    heads = ("line", "hits", "cycles", "share")
+    sizes = [max(len(head), *(len(row[at]) for row in rows)) for at, head in enumerate(heads)]
+    for cells in ((*heads, ""), *rows):
+        numbers = GAP.join(f"{number:>{size}}" for number, size in zip(cells, sizes, strict=False))
+        yield clipped(f"{GAP}{numbers}{GAP}{cells[-1]}", width).rstrip()
 
 
 def table_document(table: CostTable) -> dict[str, object]:
@@ -93,6 +97,7 @@ def _document(handler: str, costs: HandlerCosts) -> dict[str, object]:
         "cells": costs.cells,
         "paid": costs.paid,
         "lines": {str(line): cycles for line, cycles in sorted(costs.lines.items()) if line != NO_LINE},
+        "hits": {str(line): count for line, count in sorted(costs.hits.items())},
         "outside": costs.lines.get(NO_LINE, 0),
     }
 

@@ -45,6 +45,7 @@ class HandlerCosts(Struct):
     cells: int = 0  # those of nested frames not included
     paid: int = 0  # base units, of the executions that began with it
     lines: dict[int, int] = field(default_factory=dict)  # cycles by line; `NO_LINE` for those outside the source
+    hits: dict[int, int] = field(default_factory=dict)  # how often each line ran, the turns of a loop included
 
     @property
     def cycles(self) -> int:
@@ -58,8 +59,9 @@ class HandlerCosts(Struct):
         self.nested += other.nested
         self.cells += other.cells
         self.paid += other.paid
-        for line, cycles in other.lines.items():
-            self.lines[line] = self.lines.get(line, 0) + cycles
+        for sums, parts in ((self.lines, other.lines), (self.hits, other.hits)):
+            for line, part in parts.items():
+                sums[line] = sums.get(line, 0) + part
 
 
 class RestCosts(Struct):
@@ -123,7 +125,9 @@ class CostTable(Struct):
             own = frame.base + frame.own_cycles
             nested_cells = sum(each.cells for each in frame.nested)
             paid = execution.receipt.fee_paid if frame is execution.frame else 0
-            one = HandlerCosts([own], frame.base, frame.cycles - own, frame.cells - nested_cells, paid, frame.lines)
+            one = HandlerCosts(
+                [own], frame.base, frame.cycles - own, frame.cells - nested_cells, paid, frame.lines, frame.hits
+            )
             costs.merge(one)
             cycles += own
         return cycles

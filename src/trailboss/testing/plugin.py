@@ -4,12 +4,15 @@ Nothing of the package is imported before a test asks for it, or coverage would 
 """
 
 import warnings
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 COSTS_FILE: Final = "costs.json"
+PATHS_FIRST: Final = "give what to test before this option, or its value with ="
+"""A value of these options may be left out, so pytest takes a path that follows for one."""
 
 if TYPE_CHECKING:
     from trailboss.testing import LocalChain
@@ -21,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     what = "engine of every LocalChain that names none: native (in this process), or sandbox (in WebAssembly)"
     add("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
     what = "show cycles, cells and CBY by handler at the end; with =lines also by line"
-    add("--trailboss-costs", nargs="?", choices=("handlers", "lines"), const="handlers", help=what)
+    add("--trailboss-costs", nargs="?", type=_read_shown, const="handlers", metavar="lines", help=what)
     what = f"save what each handler costs in each test (default: {COSTS_FILE} beside the configuration of pytest)"
     add("--trailboss-costs-save", nargs="?", const=COSTS_FILE, metavar="FILE", help=what)
     what = "fail if a handler costs more cycles a call than in the file that was saved"
@@ -29,6 +32,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     what = "with --trailboss-costs-check: growth that is allowed, as 2%% (default: none)"
     add("--trailboss-costs-tolerance", metavar="PERCENT", help=what)
     add("--trailboss-costs-speedscope", metavar="FILE", help="write a flame graph of all cycles, for speedscope")
+
+
+def _read_shown(text: str) -> str:
+    if text not in ("handlers", "lines"):
+        raise ArgumentTypeError(f"{text!r} is neither handlers nor lines: {PATHS_FIRST}")
+    return text
 
 
 def pytest_configure(config: pytest.Config) -> None:

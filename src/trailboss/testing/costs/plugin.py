@@ -25,10 +25,12 @@ from trailboss.testing.costs.recorder import CostRecorder
 from trailboss.testing.costs.report import comparison_text, table_text
 from trailboss.testing.costs.table import CostTable
 from trailboss.testing.local_chain import LocalChain
+from trailboss.testing.plugin import PATHS_FIRST
 from trailboss.views.text import counted
 
 NAME: Final = "trailboss_costs"  # of the plugin, and of what a worker hands over
 WIDTH_MAX: Final = 120
+SUFFIX: Final = ".json"
 
 
 class CostOptions(Struct, frozen=True):
@@ -64,6 +66,11 @@ def read_options(config: pytest.Config) -> CostOptions | None:
         return None
     root = config.rootpath
     paths = {name: None if given[name] is None else root / given[name] for name in ("-save", "-check")}
+    for name in ("-save", "-check", "-speedscope"):
+        if given[name] is not None and not given[name].endswith(SUFFIX):
+            # Or a test, taken for the file, would be written over.
+            what = f"--trailboss-costs{name} {given[name]}: the file's name must end in {SUFFIX}"
+            raise pytest.UsageError(f"{what}; {PATHS_FIRST}")
     flames = given["-speedscope"]
     return CostOptions(
         shown=given[""] or "",

@@ -113,7 +113,8 @@ def test_workers_of_xdist_give_the_same_baseline(project: pytest.Pytester) -> No
         ([SAVE, CHECK], "*give one of the two"),
         ([CHECK, TOLERANCE, "much"], "*tolerance much: give a percentage of 0 or more, as 2%"),
         ([CHECK, f"{TOLERANCE}=-1%"], "*tolerance -1%: give a percentage of 0 or more, as 2%"),
-        (["--trailboss-costs=calls"], "*invalid choice: 'calls'*"),
+        (["--trailboss-costs=calls"], "*'calls' is neither handlers nor lines: give what to test before this option*"),
+        ([SAVE, "test_actor.py"], "*-save test_actor.py: the file's name must end in .json; give what to test before*"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(project: pytest.Pytester, options: list[str], told: str) -> None:

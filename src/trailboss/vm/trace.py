@@ -6,7 +6,7 @@ them charge what they charge without it.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
-from inspect import currentframe
+from sys import _getframe
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
@@ -197,13 +197,12 @@ class LineGauge(Gauge):
 
     def charge(self, cycles: int) -> None:
         """Use cycles, as `Gauge.charge`."""
-        self._note(cycles, currentframe())
+        self._note(cycles, _getframe())
         Gauge.charge(self, cycles)
 
     def turn(self, cycles: int, here: int) -> None:
         """Use cycles, as `Gauge.turn`."""
-        frame: Any = currentframe()
-        caller: FrameType = frame.f_back
+        caller = _getframe(1)
         # The caller is the program or the SDK. Loops are what takes time, so theirs is the short way.
         if caller.f_code.co_filename == self._filename:
             self._count(cycles, caller)
@@ -213,7 +212,7 @@ class LineGauge(Gauge):
 
     def line(self) -> int:
         """Return the line of the program that runs now; `NO_LINE` if none does."""
-        frame, _ = self._place(currentframe())
+        frame, _ = self._place(_getframe())
         return NO_LINE if frame is None else frame.f_lineno or NO_LINE
 
     def add(self, line: int, cycles: int) -> None:

@@ -1,10 +1,11 @@
-"""Every example actor on a chain of its own, in its own business; what each execution of it costs is pinned."""
+"""Every example actor on a chain of its own, in its own business; what each execution and line costs is pinned."""
 
 import json
 from pathlib import Path
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.testing import CBY, LocalChain
+from trailboss.testing.costs.recorder import CostRecorder
 
 ACTORS = Path(__file__).resolve().parents[2] / "examples" / "actors"
 BLOCKS = 45
@@ -115,18 +116,38 @@ MECHANISMS = {"liquidation_bot": "lane", "auction_liquidator": "auction", "stop_
 """Mechanisms that some of them live under; the others live under FIFO."""
 
 
+def run_life(name, recorder):
+    """Run an example to its end on a chain whose costs are recorded; return its receipts and its last root."""
+
+    class RecordedLife(LocalChain):
+        chain_class = recorder.chain_class()
+
+    with RecordedLife(mechanism=MECHANISMS.get(name, "fifo")) as chain:
+
+        def deploy(file, value, payload=b""):
+            source = ACTORS / f"{file}.py"
+            return chain.deploy(source, sender=chain.accounts[0], value=value, init_payload=payload)
+
+        LIVES[name](chain, deploy)
+        chain.advance_to(BLOCKS)
+        return chain.receipts(), chain.state_root
+
+
 def measure_lives():
-    """Return, by example, origin, status and cycles of everything that ran, and the chain's last root."""
+    """Return, by example, what everything that ran cost, the chain's last root, and the cycles of each line."""
     measured = {}
-    for name, life in LIVES.items():
-        with LocalChain(mechanism=MECHANISMS.get(name, "fifo")) as chain:
-
-            def deploy(file, value, payload=b"", chain=chain):
-                source = (ACTORS / f"{file}.py").read_text(encoding="utf-8")
-                return chain.deploy(source, sender=chain.accounts[0], value=value, init_payload=payload)
-
-            life(chain, deploy)
-            chain.advance_to(BLOCKS)
-            ran = [[receipt.origin, receipt.status, receipt.cycles_used] for receipt in chain.receipts()]
-            measured[name] = {"ran": ran, "state_root": str(chain.state_root)}
+    for name in LIVES:
+        recorder = CostRecorder(ACTORS)
+        receipts, state_root = run_life(name, recorder)
+        ran = [[receipt.origin, receipt.status, receipt.cycles_used] for receipt in receipts]
+        measured[name] = {"ran": ran, "state_root": str(state_root), "lines": _lines(recorder.table)}
     return measured
+
+
+def _lines(table):
+    """Return the cycles of each line, 0 for those outside the source, by source and handler."""
+    return {
+        f"{source} {handler}": {str(line): cycles for line, cycles in sorted(costs.lines.items())}
+        for source, code_hash in table.by_name()
+        for handler, costs in sorted(table.of_handlers(code_hash).items())
+    }

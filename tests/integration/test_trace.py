@@ -68,14 +68,14 @@ def test_nested_frames_and_lines_add_up_when_a_callee_fails(chain: LocalChain) -
 
 @pytest.mark.skipif("config.getoption('--trailboss-vm') == 'sandbox'", reason="the sandbox counts no lines")
 def test_blocks_are_split_among_their_lines_when_the_engine_is_native(chain: LocalChain) -> None:
-    """Both statements of a loop's body have cycles, and host calls stand in the line that makes them."""
+    """A loop and both statements of its body have cycles, and host calls stand in the line that makes them."""
     alice = chain.accounts[0]
     relay, callee = chain.deploy(RELAY, sender=alice), chain.deploy(CALLEE, sender=alice)
     receipt = relay.call("relay", callee.address, sender=alice, check=True)
     frame = trace_block(chain.chain, receipt.block_height).executions[0].frame
     assert frame is not None
-    first, second = frame.lines[7], frame.lines[8]
-    assert first > second > 0, "the first line also pays for the turns of the loop"
+    turns, first, second = (frame.lines[line] for line in (6, 7, 8))
+    assert turns > first == second > 0, "the turns of a loop are noted for its own line"
     assert [call.line for call in frame.calls] == [10, 12, 13]
 
 

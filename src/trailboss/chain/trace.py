@@ -84,6 +84,10 @@ class TraceCollector:
         scope.printing = _NotedPrinting(note=self._tracer.note_print)
         self._frames.append((scope.envelope, frame))
 
+    def forget(self) -> None:
+        """Forget the frames since the last call of `take`: of no block, or of one that was dropped."""
+        self._frames.clear()
+
     def take(self, block: Block) -> BlockTrace:
         """Return what the frames since the last call did; the block is the only one built since then."""
         waiting, self._frames = self._frames, []

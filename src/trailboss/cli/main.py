@@ -81,6 +81,13 @@ PANELS: Final = {
         ("events", "blocks:events", "List events, oldest first."),
         ("params", "chain:params", "Show the parameters in force in the next block, and who set them."),
     ),
+    "Measure": (
+        (
+            "profile",
+            "profile:profile",
+            "Show what each handler and each line of an actor costs, in cycles.",
+        ),
+    ),
     "Isolate": (
         (
             "sandbox",

@@ -54,7 +54,7 @@ def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = N
     if preset not in PRESETS:
         raise ConfigurationError(f"unknown preset {preset!r}; there are: {', '.join(PRESETS)}")
     tables = _read("mainnet")
-    for subject, values in _read(preset).items():
+    for subject, values in ({} if preset == "mainnet" else _read(preset)).items():
         tables[subject] = {**tables[subject], **values}
     for path, value in (overrides or {}).items():
         subject, _, name = path.partition(".")
@@ -66,8 +66,11 @@ def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = N
 
 def parameter_bounds(subject: str, name: str) -> tuple[int, int]:
     """Return the least and the greatest value of a parameter, whatever the others are."""
+    return _bounds(subject, name, {field.name: field.type for field in fields(SUBJECTS[subject])}[name])
+
+
+def _bounds(subject: str, name: str, kind: object) -> tuple[int, int]:
     path = f"{subject}.{name}"
-    kind = {field.name: field.type for field in fields(SUBJECTS[subject])}[name]
     return 0 if MAY_BE_ZERO & {subject, path} else 1, HIGHEST.get(path, PRICE_MAX if kind is Price else U64_MAX)
 
 
@@ -86,7 +89,7 @@ def _build(preset: str, tables: Mapping[str, Mapping[str, Any]]) -> ChainParams:
     for subject, record in SUBJECTS.items():
         for field in fields(record):
             path = f"{subject}.{field.name}"
-            least, most = parameter_bounds(subject, field.name)
+            least, most = _bounds(subject, field.name, field.type)
             value = tables[subject].get(field.name)
             if type(value) is not int or value < least:
                 raise ConfigurationError(f"{path} = {value!r} must be an integer of at least {least}")

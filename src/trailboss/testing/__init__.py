@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
-    "ANY", "CBY", "AccountSubject", "ActorHandle", "ActorMachine", "Answer", "CancelTimer", "ChainWarning", "ClearMocks",
+    "ANY", "CBY", "AccountSubject", "ActorHandle", "ActorMachine", "Answer", "CancelTimer", "ChainWarning",
+    "ClearMocks",
     "Event", "ExtendTimer", "JobFailure", "JobView", "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt",
     "ReplyJob", "RevertedError", "SetBalance", "SetCode", "SetGovParam", "SetMock", "SetRunner", "SetStorage",
     "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",

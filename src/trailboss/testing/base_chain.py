@@ -64,6 +64,8 @@ class BaseChain:
 
     default_vm: ClassVar[str] = "native"
     """Engine of chains that name none; the option ``--trailboss-vm`` of pytest sets it."""
+    chain_class: ClassVar[type[Chain]] = Chain
+    """Class of the chain beneath; options as ``--trailboss-costs`` of pytest set it."""
 
     def __init__(
         self,
@@ -105,7 +107,7 @@ class BaseChain:
         names = {bytes(each.address): each.name for each in (*self.accounts, self.deployer)}
         self.labels = LabelBook({**names, bytes(genesis.proposer): PROPOSER})
         use_labels(self.labels)
-        self.chain = _open_chain(genesis, data_dir)
+        self.chain = _open_chain(self.chain_class, genesis, data_dir)
         self._outbox = Outbox(self.chain)
 
     def __enter__(self) -> Self:
@@ -396,14 +398,14 @@ class BaseChain:
         return timer_view(timer, self.chain.tier(timer), self.chain.rules(), views_for(self.chain))
 
 
-def _open_chain(genesis: Genesis, data_dir: str | Path | None) -> Chain:
+def _open_chain(chain_class: type[Chain], genesis: Genesis, data_dir: str | Path | None) -> Chain:
     """Return a new chain, in memory without a directory, or the one that the directory holds already."""
     if data_dir is None:
-        return Chain(genesis)
+        return chain_class(genesis)
     directory = Path(data_dir)
     if not (directory / TABLES_NAME).exists():
-        return Chain.create(directory, genesis)
-    chain = Chain.open(directory)
+        return chain_class.create(directory, genesis)
+    chain = chain_class.open(directory)
     for field in fields(genesis):
         asked, found = getattr(genesis, field.name), getattr(chain.genesis, field.name)
         if asked != found:

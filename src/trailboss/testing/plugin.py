@@ -5,11 +5,16 @@ Nothing of the package is imported before a test asks for it, or coverage would 
 
 import sys
 import warnings
+from argparse import ArgumentTypeError
 from collections.abc import Generator, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+
+COSTS_FILE: Final = "costs.json"
+PATHS_FIRST: Final = "give what to test before this option, or its value with ="
+"""A value of these options may be left out, so pytest takes a path that follows for one."""
 
 if TYPE_CHECKING:
     from trailboss.testing import LocalChain
@@ -17,17 +22,32 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options ``--trailboss-…``."""
-    group = parser.getgroup("trailboss")
+    add = parser.getgroup("trailboss").addoption
     what = "engine of every LocalChain that names none: native (in this process), or sandbox (in WebAssembly)"
-    group.addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+    add("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
     what = "do not show the last reverted execution of the fixture `chain` when a test fails"
-    group.addoption("--trailboss-no-trace", action="store_true", help=what)
+    add("--trailboss-no-trace", action="store_true", help=what)
     what = "each ActorMachine begins new rounds until so many seconds are over; the last round is finished"
-    group.addoption("--trailboss-campaign", type=float, default=0, metavar="SECONDS", help=what)
+    add("--trailboss-campaign", type=float, default=0, metavar="SECONDS", help=what)
+    what = "show cycles, cells and CBY by handler at the end; with =lines also by line"
+    add("--trailboss-costs", nargs="?", type=_read_shown, const="handlers", metavar="lines", help=what)
+    what = f"save what each handler costs in each test (default: {COSTS_FILE} beside the configuration of pytest)"
+    add("--trailboss-costs-save", nargs="?", const=COSTS_FILE, metavar="FILE", help=what)
+    what = "fail if a handler costs more cycles a call than in the file that was saved"
+    add("--trailboss-costs-check", nargs="?", const=COSTS_FILE, metavar="FILE", help=what)
+    what = "with --trailboss-costs-check: growth that is allowed, as 2%% (default: none)"
+    add("--trailboss-costs-tolerance", metavar="PERCENT", help=what)
+    add("--trailboss-costs-speedscope", metavar="FILE", help="write a flame graph of all cycles, for speedscope")
+
+
+def _read_shown(text: str) -> str:
+    if text not in ("handlers", "lines"):
+        raise ArgumentTypeError(f"{text!r} is neither handlers nor lines: {PATHS_FIRST}")
+    return text
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and choose the engine."""
+    """Register the marker, choose the engine, and record costs if an option asks for it."""
     if config.getoption("--trailboss-vm") != "native":
         from trailboss.testing import LocalChain
 
@@ -42,6 +62,12 @@ def pytest_configure(config: pytest.Config) -> None:
     options = "mechanism=, preset=, params=, accounts=, data_dir=, vm="
     how = f"trailboss({options}): how the fixture `chain` is started; see LocalChain"
     config.addinivalue_line("markers", how)
+    if any(name.startswith("trailboss_costs") and value is not None for name, value in vars(config.option).items()):
+        from trailboss.testing.costs.plugin import NAME, CostPlugin, read_options
+
+        asked = read_options(config)
+        if asked is not None:
+            config.pluginmanager.register(CostPlugin(asked, config), NAME)
 
 
 def _end_at_test(call: pytest.CallInfo[None]) -> None:

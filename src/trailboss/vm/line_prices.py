@@ -6,6 +6,7 @@ Source: `trailboss.metering.instrument`, which charges a block in one sum before
 import ast
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import dropwhile
 
 from trailboss.metering.costs import SourcePrices
 from trailboss.metering.syntax import nodes_of
@@ -27,7 +28,9 @@ def line_prices(source: str, prices: SourceCostParams) -> Mapping[tuple[int, int
         for statements, extra in _bodies(node, table):
             for block, first in _blocks(statements, extra):
                 cycles = [(statement.lineno, table.header(statement)) for statement in block]
-                cycles[0] = cycles[0][0], cycles[0][1] + first
+                if first:
+                    # To enter a function or a turn of a loop is noted for its own line, not for its first statement's.
+                    cycles.insert(0, (getattr(node, "lineno", 0), first))
                 found[block[0].lineno, sum(each for _, each in cycles)] = tuple(cycles)
     return found
 
@@ -45,15 +48,20 @@ def _bodies(node: ast.AST, table: SourcePrices) -> Iterator[tuple[list[ast.stmt]
     for name in ("body", "orelse", "finalbody"):
         statements = getattr(node, name, None)
         if isinstance(statements, list) and statements:
-            yield _without_docstring(node, statements), extra if name == "body" else 0
+            yield _charged(node, statements), extra if name == "body" else 0
 
 
-def _without_docstring(node: ast.AST, statements: list[ast.stmt]) -> list[ast.stmt]:
+def _charged(node: ast.AST, statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements that are charged: no docstring, and of a module no import of the future's features."""
     has_docstring = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module)
     match statements:
         case [ast.Expr(value=ast.Constant(value=str())), *rest] if has_docstring:
-            return rest
-    return statements
+            statements = rest
+    return list(dropwhile(_is_future, statements))
+
+
+def _is_future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
 def _blocks(statements: list[ast.stmt], extra: int) -> Iterator[tuple[list[ast.stmt], int]]:

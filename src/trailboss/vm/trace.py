@@ -6,7 +6,7 @@ them charge what they charge without it.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
-from inspect import currentframe
+from sys import _getframe
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
@@ -67,6 +67,7 @@ class FrameTrace(Struct, eq=False):
     calls: list[HostCallTrace] = field(default_factory=list)
     # Cycles used by each line, nested frames and the base excluded; on an engine without lines all are of `NO_LINE`.
     lines: dict[int, int] = field(default_factory=dict)
+    hits: dict[int, int] = field(default_factory=dict)  # how often blocks with the line ran, and turns of a loop in it
     return_value: bytes = b""
     error: ErrorObject | None = None
     printed: list[tuple[int, str]] = field(default_factory=list)  # how many calls came before it, and the text
@@ -88,6 +89,7 @@ class Tracer:
 
     Attributes:
         on_frame: Called with each outermost frame and its host, when the frame begins.
+        files: Files of programs that have been named, by code hash.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class Tracer:
             value_max: Bytes or characters of a value that are kept.
         """
         self.on_frame = on_frame
+        self.files: dict[bytes, str] = {}
         self._params = params
         self._effects_of = effects_of
         self._calls_max = calls_max
@@ -117,6 +120,7 @@ class Tracer:
         self._open: list[FrameTrace] = []
         self._calling: list[HostCallTrace] = []
         self._gauge: LineGauge | None = None
+        self._programs: dict[bytes, ProgramLines] = {}  # by code hash
 
     def begin(self, frame: Frame, host: Host, meter: Meter) -> FrameTrace:
         """Note that a frame begins; its base is paid."""
@@ -133,20 +137,21 @@ class Tracer:
     def end(self, trace: FrameTrace, outcome: FrameOutcome, used: tuple[int, int]) -> None:
         """Note how a frame ended, and the cycles and cells that it used, its base included."""
         self._open.pop()
+        if self._gauge is not None:
+            self._gauge.flush()
         trace.cycles, trace.cells = used
         trace.return_value, trace.error = outcome.return_value, outcome.error
         rest = trace.own_cycles - sum(trace.lines.values())
-        if rest < 0:
-            # The charge that exhausts a frame is cut off at its limit.
-            last = next(reversed(trace.lines))
-            trace.lines[last] += rest
+        if rest < 0 and self._gauge is not None:
+            # The host call that exhausts a frame is cut off at its limit.
+            trace.lines[self._gauge.last_line] += rest
         elif rest:
             trace.lines[NO_LINE] = trace.lines.get(NO_LINE, 0) + rest
 
     def follow(self, name: str, call: HostCall) -> HostCall:
-        """Return a host call that is noted in the frame that makes it."""
+        """Return a host call that is noted in the frame that makes it; of a reading its cycles alone, by line."""
         if name in READINGS:
-            return call
+            return self._reading(call)
 
         @wraps(call)
         def followed(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -166,7 +171,7 @@ class Tracer:
                 noted.cycles, noted.cells = meter.cycles_used - cycles, meter.cells_used - cells
                 nested = 0 if noted.frame is None else noted.frame.cycles
                 if gauge is not None and noted.cycles > nested:
-                    gauge.lines[line] = gauge.lines.get(line, 0) + noted.cycles - nested
+                    gauge.add(line, noted.cycles - nested)
             # A copy: the program can change the answer.
             answered = plain(answer)
             is_whole = self._calls_max is None and isinstance(answered, list | tuple | dict)
@@ -176,6 +181,18 @@ class Tracer:
             return answer
 
         return followed
+
+    def _reading(self, call: HostCall) -> HostCall:
+        @wraps(call)
+        def read(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+            before, gauge = site.meter.cycles_used, self._gauge
+            try:
+                return call(site, positional, named)
+            finally:
+                if gauge is not None:
+                    gauge.add(gauge.line(), site.meter.cycles_used - before)
+
+        return read
 
     def note_print(self, text: str) -> None:
         """Note what the running frame prints; of one frame as many texts as a receipt keeps lines."""
@@ -226,9 +243,22 @@ class Tracer:
     def gauge(self, program: Program, meter: Meter, deepest: int, shared: Collection[int]) -> Gauge:
         """Return the gauge of the frame that begins, which counts cycles by line."""
         trace = self._open[-1]
-        prices = line_prices(trace.frame.source, self._params.source)
-        self._gauge = LineGauge(program.filename, prices, trace.lines, meter, deepest, shared)
+        known = self._programs.get(trace.frame.code_hash)
+        if known is None or known.program is not program:
+            known = ProgramLines(program, line_prices(trace.frame.source, self._params.source), {})
+            self._programs[trace.frame.code_hash] = known
+        self._gauge = LineGauge(known, trace, meter, deepest, shared)
         return self._gauge
+
+
+class ProgramLines(Struct, frozen=True, eq=False):
+    """A program that runs, and what is known of the lines of its charges."""
+
+    program: Program
+    prices: Mapping[tuple[int, int], Split]
+    # By the code object, instruction and cycles of a charge; the program keeps its code objects, so none has another's
+    # identity.
+    splits: dict[tuple[int, int, int], Split]
 
 
 class LineGauge(Gauge):
@@ -237,52 +267,93 @@ class LineGauge(Gauge):
     A basic block is charged before its first statement; its cycles are noted for the line of each statement.
     """
 
-    __slots__ = ("_filename", "_prices", "lines")
+    __slots__ = ("_counts", "_filename", "_hits", "_known", "last_line", "lines")
 
-    def __init__(
-        self, filename: str, prices: Mapping[tuple[int, int], Split], lines: dict[int, int], *limits: Any
-    ) -> None:
+    def __init__(self, known: ProgramLines, trace: FrameTrace, *limits: Any) -> None:
         super().__init__(*limits)
-        self.lines = lines
-        self._filename = filename
-        self._prices = prices
+        self.lines = trace.lines
+        self._hits = trace.hits
+        self.last_line = NO_LINE  # of the last host call
+        self._filename = known.program.filename
+        self._known = known
+        self._counts: dict[tuple[int, int, int], int] = {}  # how often each block was charged, as `splits`
 
     def charge(self, cycles: int) -> None:
         """Use cycles, as `Gauge.charge`."""
-        self._note(cycles, currentframe())
-        super().charge(cycles)
+        self._note(cycles, _getframe())
+        Gauge.charge(self, cycles)
 
     def turn(self, cycles: int, here: int) -> None:
         """Use cycles, as `Gauge.turn`."""
-        self._note(cycles, currentframe())
-        super().turn(cycles, here)
+        caller = _getframe(1)
+        # The caller is the program or the SDK. Loops are what takes time, so theirs is the short way.
+        if caller.f_code.co_filename == self._filename:
+            self._count(cycles, caller)
+        else:
+            self._note(cycles, caller)
+        Gauge.turn(self, cycles, here)
 
     def line(self) -> int:
         """Return the line of the program that runs now; `NO_LINE` if none does."""
-        frame = self._place(currentframe())
+        frame, _ = self._place(_getframe())
         return NO_LINE if frame is None else frame.f_lineno or NO_LINE
 
+    def add(self, line: int, cycles: int) -> None:
+        """Note cycles that a host call has used."""
+        self.lines[line] = self.lines.get(line, 0) + cycles
+        self.last_line = line
+
+    def flush(self) -> None:
+        """Note the lines of the blocks that were charged."""
+        for place, count in self._counts.items():
+            for line, part in self._known.splits[place]:
+                self.lines[line] = self.lines.get(line, 0) + part * count
+                self._hits[line] = self._hits.get(line, 0) + count
+        self._counts.clear()
+
     def _note(self, cycles: int, caller: FrameType | None) -> None:
+        frame, is_block = self._place(caller)
+        if is_block and frame is not None:
+            self._count(cycles, frame)
+        elif cycles:
+            # The SDK, or an instrument that has found out what an operation costs.
+            self._note_split(((NO_LINE if frame is None else frame.f_lineno or NO_LINE, cycles),))
+
+    def _count(self, cycles: int, frame: FrameType) -> None:
+        """Note the cycles of a block, which the program charges in a frame of its own code."""
         if not cycles:
             return
-        while caller is not None and identity(caller.f_code) in _CHARGING:
-            caller = caller.f_back
-        frame = self._place(caller)
-        line = NO_LINE if frame is None else frame.f_lineno or NO_LINE
-        split = self._prices.get((line, cycles)) if frame is caller else None
-        for each, part in split or ((line, cycles),):
-            self.lines[each] = self.lines.get(each, 0) + part
+        place = identity(frame.f_code), frame.f_lasti, cycles
+        splits, counts = self._known.splits, self._counts
+        if place not in splits:
+            line = frame.f_lineno or NO_LINE
+            splits[place] = self._known.prices.get((line, cycles), ((line, cycles),))
+        meter = self.meter
+        if cycles > meter.cycles_limit - meter.cycles_used:
+            self._note_split(splits[place])
+        else:
+            counts[place] = counts.get(place, 0) + 1
 
-    def _place(self, frame: FrameType | None) -> FrameType | None:
-        """Return the innermost frame of the program's own code, up to where the engine runs it."""
+    def _note_split(self, split: Split) -> None:
+        """Note the cycles of each line; the charge that passes the limit counts up to it."""
+        left = max(0, self.meter.cycles_limit - self.meter.cycles_used)
+        for line, part in split:
+            used = min(part, left)
+            left -= used
+            if used:
+                self.lines[line] = self.lines.get(line, 0) + used
+
+    def _place(self, frame: FrameType | None) -> tuple[FrameType | None, bool]:
+        """Return the innermost frame of the program's own code, and whether it charges a block of its own."""
+        is_block = True
         while frame is not None and frame.f_code.co_filename != self._filename:
+            is_block = is_block and identity(frame.f_code) in _CHARGING
             frame = None if frame.f_code is _RUN else frame.f_back
-        return frame
+        return frame, is_block
 
 
 _CHARGING: Final = frozenset(
-    identity(function.__code__)
-    for function in (LineGauge.charge, LineGauge.turn, Gauge.enter, Gauge.begin, Gauge.caught)
+    identity(function.__code__) for function in (LineGauge.charge, Gauge.enter, Gauge.begin, Gauge.caught)
 )
 """What charges a basic block for the code that calls it."""
 _RUN: Final[CodeType] = NativeEngine.run.__code__
@@ -308,6 +379,7 @@ class TracedEngine(Struct, frozen=True):
 
     def name_source(self, code_hash: bytes, path: str) -> None:
         """Note the file of a program; see `Engine.name_source`."""
+        self.tracer.files[code_hash] = path
         self.inner.name_source(code_hash, path)
 
     def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from sys import _getframe
 from types import CodeType, FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -20,10 +20,11 @@ from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.units import Cycles
 from trailboss.vm.arguments import SEQUENCE_MAX, ArgumentFault, plain
-from trailboss.vm.engine import CallSite, Engine, Frame, FrameOutcome, HostCall
+from trailboss.vm.engine import CallSite, Frame, FrameOutcome, HostCall
 from trailboss.vm.host import Host
 from trailboss.vm.line_prices import Split, line_prices
 from trailboss.vm.native import NativeEngine
+from trailboss.vm.outer_engine import OuterEngine
 from trailboss.vm.printed_lines import LINES_MAX, printed_text
 from trailboss.vm.program import Program
 from trailboss.vm.readings import READINGS
@@ -35,7 +36,6 @@ VALUE_MAX: Final = 65_536
 BITS_MAX: Final = 4_096  # of an integer that is kept as one
 SLOT_CALLS: Final = frozenset({"set_state", "delete_state", "set_reserved_state", "delete_reserved_state"})
 _PLAIN: Final = frozenset(map(identity, (bool, int, str, bytes, type(None))))
-T = TypeVar("T")
 
 
 class HostCallTrace(Struct, eq=False):
@@ -359,23 +359,10 @@ _CHARGING: Final = frozenset(
 _RUN: Final[CodeType] = NativeEngine.run.__code__
 
 
-class TracedEngine(Struct, frozen=True):
+class TracedEngine(OuterEngine, frozen=True):
     """An `Engine` whose frames a tracer follows."""
 
-    inner: Engine
     tracer: Tracer
-
-    def version(self) -> str:
-        """Return the version of the engine beneath."""
-        return self.inner.version()
-
-    def check_source(self, source: str, code_hash: bytes) -> None:
-        """Check and compile a source; see `Engine.check_source`."""
-        self.inner.check_source(source, code_hash)
-
-    def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
-        """Return the names that can be called; see `Engine.handlers`."""
-        return self.inner.handlers(source, code_hash)
 
     def name_source(self, code_hash: bytes, path: str) -> None:
         """Note the file of a program; see `Engine.name_source`."""
@@ -393,15 +380,3 @@ class TracedEngine(Struct, frozen=True):
             cycles, cells = meter.charged()
             self.tracer.end(trace, outcome, (cycles - before[0] + trace.base, cells - before[1]))
         return outcome
-
-    def perform(self, action: Callable[[], T]) -> T:
-        """Run an action where frames run; see `Engine.perform`."""
-        return self.inner.perform(action)
-
-    def prepare(self) -> None:
-        """Load in advance what the first frames need."""
-        self.inner.prepare()
-
-    def close(self) -> None:
-        """Release what the engine beneath holds."""
-        self.inner.close()

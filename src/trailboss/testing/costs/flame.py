@@ -18,7 +18,7 @@ OUTSIDE: Final = "outside its lines"
 BASE: Final = "frame"
 
 
-class Place(Struct, frozen=True, array_like=True):
+class FlameRow(Struct, frozen=True, array_like=True):
     """One place of a stack."""
 
     name: str
@@ -26,7 +26,7 @@ class Place(Struct, frozen=True, array_like=True):
     line: int = 0  # from 1; 0 without one
 
 
-Stack = tuple[Place, ...]
+Stack = tuple[FlameRow, ...]
 
 
 class FlameGraph(Struct):
@@ -39,7 +39,7 @@ class FlameGraph(Struct):
         for execution in trace.executions:
             rest = execution.intrinsic_cycles
             if rest:
-                _weigh(self.stacks, (Place(REST[execution.receipt.origin]),), rest)
+                _weigh(self.stacks, (FlameRow(REST[execution.receipt.origin]),), rest)
             if execution.frame is not None:
                 _add_frame(self.stacks, (), execution.frame, sources)
 
@@ -50,7 +50,7 @@ class FlameGraph(Struct):
 
     def document(self, name: str) -> dict[str, Any]:
         """Return a document of speedscope with one sampled profile, whose weights are cycles."""
-        places: dict[Place, int] = {}
+        places: dict[FlameRow, int] = {}
         for stack in self.stacks:
             for place in stack:
                 places.setdefault(place, len(places))
@@ -75,11 +75,11 @@ class FlameGraph(Struct):
 
 def _add_frame(found: dict[Stack, int], above: Stack, frame: FrameTrace, sources: dict[str, CostedSource]) -> None:
     source = sources[frame.frame.code_hash.hex()]
-    here = (*above, Place(f"{source.name} {frame.frame.handler}", source.name))
-    _weigh(found, (*here, Place(BASE)), frame.base)
+    here = (*above, FlameRow(f"{source.name} {frame.frame.handler}", source.name))
+    _weigh(found, (*here, FlameRow(BASE)), frame.base)
     left = dict(frame.lines)
     for call in frame.calls:
-        at = (*here, _line(source, call.line), Place(call.name))
+        at = (*here, _line(source, call.line), FlameRow(call.name))
         own = call.cycles - (0 if call.frame is None else call.frame.cycles)
         # The call that exhausts a frame would have used more than its line was charged.
         own = max(0, min(own, left.get(call.line, 0)))
@@ -93,15 +93,15 @@ def _add_frame(found: dict[Stack, int], above: Stack, frame: FrameTrace, sources
             _weigh(found, (*here, _line(source, line)), cycles)
 
 
-def _line(source: CostedSource, line: int) -> Place:
-    return Place(f"{line}: {line_text(source, line)}", source.name, line) if line != NO_LINE else Place(OUTSIDE)
+def _line(source: CostedSource, line: int) -> FlameRow:
+    return FlameRow(f"{line}: {line_text(source, line)}", source.name, line) if line != NO_LINE else FlameRow(OUTSIDE)
 
 
 def _weigh(found: dict[Stack, int], stack: Stack, cycles: int) -> None:
     found[stack] = found.get(stack, 0) + cycles
 
 
-def _shown(place: Place) -> dict[str, Any]:
+def _shown(place: FlameRow) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": place.name}
     if place.file:
         shown["file"] = place.file

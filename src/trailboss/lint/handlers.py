@@ -19,7 +19,7 @@ from trailboss.lint.catalogue import HANDLER, INTERVAL, SENDER, UNCALLABLE
 from trailboss.lint.places import finding_at
 from trailboss.lint.records import LintFinding, Severity
 from trailboss.lint.senders import checks_sender
-from trailboss.lint.timer_sites import INTERVAL_CALLS, TimerSite
+from trailboss.lint.timer_sites import TimerSite
 from trailboss.model.timers import DEFAULT_HANDLER
 from trailboss.primitives.errors import Rejection
 
@@ -64,14 +64,18 @@ def _refusal(source: ActorSource, name: str) -> str:
 
 
 def dead_intervals(source: ActorSource, sites: list[TimerSite]) -> Iterator[LintFinding]:
-    """Yield the intervals of the SDK that fire once, because ``handle_timer`` does not set them again."""
+    """Yield the timers that fire once and run nothing, because ``handle_timer`` does not pass their fires on."""
     handler = handler_of(source, DEFAULT_HANDLER)
-    if handler is None or any(
-        world_call(source, node) in INTERVAL_CALLS for each in reached(source, handler) for node in each.nodes
-    ):
+    if handler is None:
         return
-    what = f"{DEFAULT_HANDLER} does not set the interval again: call runtime.dispatch_interval(payload, {{…}}) in it"
-    yield from (finding_at(INTERVAL, site.node, source.lines, what) for site in sites if site.form.interval)
+    calls = {world_call(source, node) for each in reached(source, handler) for node in each.nodes}
+    for site in sites:
+        if site.form.passed_on_by and calls.isdisjoint(site.form.passed_on_by):
+            what = "set the interval again: call runtime.dispatch_interval(payload, {…}) in it"
+            if site.form.runs:
+                what = "pass its fires on: call trailboss.sdk.dispatch(payload) in it"
+            what = f"{DEFAULT_HANDLER} does not {what}"
+            yield finding_at(INTERVAL, site.node, source.lines, what)
 
 
 def uncallable_handlers(source: ActorSource, by_timer: dict[str, None]) -> Iterator[LintFinding]:

@@ -25,7 +25,9 @@ class TimerForm(Struct, frozen=True):
 
     parameters: tuple[str, ...]  # in the order of its positional arguments
     ttl: str = ""  # the one that is its expiry; empty if it takes none
-    interval: bool = False  # whether its fires call ``handle_timer``, whose part it is to set it again
+    # If its fires call ``handle_timer``, which has to pass them on: the calls of which one does that.
+    passed_on_by: tuple[str, ...] = ()
+    runs: str = ""  # the parameter that names the handler which then runs; empty if a call of `passed_on_by` has it
 
 
 class TimerSite(Struct, frozen=True, eq=False):
@@ -50,6 +52,7 @@ _SDK_FORM: Final = TimerForm(_SDK_TIMER, "expires_at")
 _BOX_FORM: Final = TimerForm((TARGET, "due_height", *_BOX), "expiry_height")
 _WATCH_FORM: Final = TimerForm((TARGET, "watch_keys", *_BOX), "expiry_height")
 _EX: Final = f"{HOST}.schedule_timer_ex"
+_INTERVAL_CALLS: Final = ("dispatch_interval", "reschedule_interval", "decode_interval")
 FORMS: Final = {
     f"{HOST}.schedule_timer": _HOST_FORM,
     _EX: _HOST_FORM,
@@ -62,10 +65,11 @@ FORMS: Final = {
     f"{SDK}.schedule_timer_ex": _SDK_FORM,
     f"{SDK}.schedule": TimerForm(("height", PAYLOAD), "expires_at"),
     f"{SDK}.schedule_after": TimerForm(("delay_blocks", HANDLER, PAYLOAD), "expires_at"),
-    f"{SDK}.set_interval": TimerForm(("every_n_blocks", HANDLER, "data"), interval=True),
+    f"{SDK}.set_interval": TimerForm(("every_n_blocks", HANDLER, "data"), passed_on_by=_INTERVAL_CALLS),
+    f"{LANE_SDK}.every": TimerForm(("name", "blocks"), passed_on_by=("dispatch",), runs="name"),
+    f"{LANE_SDK}.retry": TimerForm((HANDLER, PAYLOAD), passed_on_by=("dispatch",), runs=HANDLER),
 }
 """By meaning. Two of them have two forms, which the arguments tell apart."""
-INTERVAL_CALLS: Final = ("dispatch_interval", "reschedule_interval", "decode_interval")
 _AUCTIONS_OWN: Final = ("height", AGENT)
 
 
@@ -114,9 +118,13 @@ def _handlers(
 ) -> tuple[tuple[tuple[str, ast.expr], ...], bool]:
     """Return the handlers that a timer can call with where each is written, and whether these are all."""
     given = arguments.get(HANDLER)
-    if form.interval:
-        # The SDK's envelope of an interval is none of the chain's.
-        return ((DEFAULT_HANDLER, given or next(iter(arguments.values()))),) if arguments else (), True
+    if form.passed_on_by:
+        # What such a timer carries is no envelope of the chain's.
+        passed = ((DEFAULT_HANDLER, given or next(iter(arguments.values()))),) if arguments else ()
+        run = arguments.get(HANDLER, arguments.get(form.runs)) if form.runs else None
+        found, whole = leaves(source, run, routine) if run is not None else ([], not form.runs)
+        named = [(_handler_name(source, leaf), leaf[0]) for leaf in found]
+        return (*passed, *((name, place) for name, place in named if name)), whole and all(name for name, _ in named)
     if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
         found, whole = leaves(source, given, routine)
         named = [(_handler_name(source, leaf), leaf[0]) for leaf in found]

@@ -87,6 +87,9 @@ def test_clean_source_has_no_findings():
         'runtime.schedule_after(5, tack, b"")',
         'runtime.set_interval(5, "tick")',
         'later("tock")',
+        'every("tock", 10)',
+        'every("rent", 10, handler="tock")',
+        'retry("tock", b"")',
     ],
 )
 def test_timer_is_found_when_its_handler_is_missing(call):
@@ -94,7 +97,7 @@ def test_timer_is_found_when_its_handler_is_missing(call):
     source = f"""\
     import json
     from cowboy_sdk import codec, runtime, timer as sdk_timer
-    from trailboss.sdk import schedule_timer
+    from trailboss.sdk import every, retry, schedule_timer
     NAME = "tock"
     def later(name):
         sdk_timer.schedule(9, handler=name)
@@ -452,6 +455,22 @@ def test_comment_about_an_upgrade_passes_when_no_upgrade_is_checked():
     source = "# trailboss: ignore[TB009] they are cancelled first\nx = 1\n"
     assert found(source) == []
     assert found(source, LintTerms(PARAMS, {})) == [(1, "TB010")]
+
+
+def test_recurring_timer_is_found_when_nothing_dispatches_it():
+    """Its fires come to ``handle_timer``, which has to hand them to ``dispatch``."""
+    source = """\
+    from trailboss.sdk import dispatch, every
+    def init(payload):
+        every("collect", 5)
+    def handle_timer(payload):
+        {}
+        return b""
+    def collect(payload):
+        return b""
+    """
+    assert found(source.format("pass")) == [(3, "TB011")]
+    assert {"TB001", "TB011"}.isdisjoint(rules(source.format("dispatch(payload)")))
 
 
 def test_interval_is_found_when_nothing_sets_it_again():

@@ -32,6 +32,7 @@ from tools.reference_text import (
     EVENTS_INTRO,
     PARAMS_INTRO,
 )
+from tools.scaffold_costs import scaffold_costs
 from tools.sessions import with_sessions
 from tools.tidy import field_facts
 from tools.wording import WORDING, wording
@@ -222,6 +223,8 @@ def main() -> None:
     for name, picture in pictures().items():
         (ROOT / name).write_text(picture, encoding="utf-8")
     (ROOT / STUB).write_text(host_stub(), encoding="utf-8")
+    for name, text in scaffold_costs().items():
+        (ROOT / name).write_text(text, encoding="utf-8")
     (ROOT / "README.md").write_text(readme(), encoding="utf-8")
     (ROOT / WORDING).write_text(wording(ROOT / "src/trailboss"), encoding="utf-8")
     for name in SESSIONS:

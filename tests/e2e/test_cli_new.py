@@ -17,10 +17,11 @@ def test_new_actor_passes_its_check_and_its_tests(run: Run, template: str) -> No
     """Without a warning, as its workflow runs them."""
     made = run("new", "my-clock", "--template", template)
     assert "cd my-clock && trailboss check actors && pytest" in " ".join(made.stdout.split())
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "--trailboss-costs-check"]
     tested = subprocess.run(command, cwd="my-clock", capture_output=True, text=True, check=False)
     assert tested.returncode == 0, tested.stdout
     assert "3 passed" in tested.stdout
+    assert "prices" not in tested.stdout
     assert "no findings" in run("check", "my-clock", "--strict").stderr
 
 
@@ -29,12 +30,15 @@ def test_new_folder_has_what_a_project_needs(ask: Ask) -> None:
     made = ask("new", "tide2")
     assert made["folder"] == "tide2"
     assert sorted(made["files"]) == [
-        ".github/workflows/check.yml", ".gitignore", "README.md", "actors/tide2.py", "requirements.txt",
+        ".github/workflows/check.yml", ".gitignore", "README.md", "actors/tide2.py", "costs.json", "requirements.txt",
         "tests/test_tide2.py",
     ]  # fmt: skip
     texts = {name: Path("tide2", name).read_text(encoding="utf-8") for name in made["files"]}
     steps = yaml.safe_load(texts[".github/workflows/check.yml"])["jobs"]["check"]["steps"]
-    assert [step["run"] for step in steps[-2:]] == ["trailboss check actors --strict", "pytest"]
+    assert [step["run"] for step in steps[-2:]] == [
+        "trailboss check actors --strict",
+        "pytest --trailboss-costs-check --trailboss-costs-tolerance 2%",
+    ]
     assert "actors/tide2.py" in texts["README.md"]
     assert not any("${" in text or "$$" in text for text in texts.values())
 

@@ -17,7 +17,7 @@ from trailboss.primitives.errors import StorageError, TrailbossError
 ABOUT: Final = "Cowboy's Actor Message Scheduler, on your machine."
 PANELS: Final = {
     "Write": (
-        ("new", "new:new", "Make a folder with an actor, its tests and a workflow."),
+        ("new", "new:new", "Make a folder with an actor, its tests, what they cost, and a workflow."),
         ("check", "check:check", "Check sources of actors: what a deployment refuses, and what hurts later."),
     ),
     "Start": (

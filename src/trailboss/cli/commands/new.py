@@ -18,12 +18,15 @@ COMMON: Final = "common"
 LAYOUT: Final = {
     "actor.py": "actors/{}.py",
     "test_actor.py": "tests/test_{}.py",
+    "costs.json": "costs.json",
     "README.md": "README.md",
     "requirements.txt": "requirements.txt",
     "gitignore": ".gitignore",
     "workflow.yml": ".github/workflows/check.yml",
 }
 """Where each file of a template goes; the braces stand for the name of the actor."""
+SHARED: Final = ("README.md", "requirements.txt", "gitignore", "workflow.yml")
+"""Files that all templates have alike."""
 _NAME: Final = re.compile(r"(?!test_)[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*(?<![_-]test)", re.ASCII)
 
 
@@ -47,9 +50,9 @@ def new(
         ),
     ] = TEMPLATES[0],
 ) -> None:
-    """Make a folder with an actor, its tests and a workflow.
+    """Make a folder with an actor, its tests, what they cost, and a workflow.
 
-    The actor passes `trailboss check`, and its tests pass.
+    The actor passes `trailboss check`, its tests pass, and costs.json has the cycles of each handler in each test.
 
     Example: trailboss new my-clock
     """
@@ -74,7 +77,7 @@ def _files(name: str, template: str) -> dict[str, str]:
     module = name.replace("-", "_")
     found = {}
     for source, place in LAYOUT.items():
-        folder = template if source.endswith(".py") else COMMON
+        folder = COMMON if source in SHARED else template
         text = files("trailboss.cli").joinpath("templates", folder, f"{source}.template").read_text(encoding="utf-8")
         found[place.format(module)] = Template(text).substitute(name=name, module=module)
     return found

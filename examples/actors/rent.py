@@ -47,14 +47,20 @@ class Rent:
     def end(self):
         """End the lease; only the landlord may."""
         self._check_landlord()
-        ended = stop("collect")
+        ended = _there(stop("collect"))
         return json.dumps({"paid": ended.ok, "owed": ended.failed + ended.missed})
 
     def account(self):
         """Say how the lease stands; anybody may ask."""
-        lease = recurring_timer("collect")
+        lease = _there(recurring_timer("collect"))
         return json.dumps({"paid": lease.ok, "owed": lease.failed + lease.missed, "next": lease.slot})
 
     def _check_landlord(self):
         if pvm_host.context()["sender"] != pvm_host.get_state(b"landlord"):
             raise ValueError("only the landlord may")
+
+
+def _there(lease):
+    if lease is None:
+        raise ValueError("the lease has ended")
+    return lease

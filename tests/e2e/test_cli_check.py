@@ -31,7 +31,7 @@ def test_examples_have_no_findings(run: Run) -> None:
     """Warnings count; notes are counted and not shown."""
     result = run("check", EXAMPLES, "--strict")
     assert result.stdout == ""
-    assert result.stderr == "13 sources: no findings; --select TB shows 9 notes too\n"
+    assert result.stderr == "14 sources: no findings; --select TB shows 9 notes too\n"
 
 
 def test_findings_are_printed_with_their_places_and_errors_fail(run: Run) -> None:

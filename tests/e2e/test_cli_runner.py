@@ -23,7 +23,7 @@ def test_jobs_wait_and_are_replied_to(run: Run, ask: Ask, tmp_path: Path, kind: 
         run("init", "--vm", "native")
         check(run, ask, "chain")
     else:
-        with running_node("--auto", "--vm", "native") as url:
+        with running_node("--pace", "auto", "--vm", "native") as url:
             check(run, ask, url)
 
 
@@ -83,7 +83,7 @@ def test_node_replies_as_its_file_says(run: Run, ask: Ask, tmp_path: Path) -> No
         '[[reply]]\nkind = "http"\ncontains = "Cody"\nfailure = "no_replacement_available"\n\n'
         '[[reply]]\nkind = "llm"\nvalue = "wet"\n'
     )
-    with running_node("--auto", "--vm", "native", "--runner", str(tmp_path / "replies.toml")) as url:
+    with running_node("--pace", "auto", "--vm", "native", "--runner", str(tmp_path / "replies.toml")) as url:
         at = ("--chain", url)
         actor = ask("deploy", "oracle.py", "--value", "100cby", *at)["actor"]
         for city in ("Laramie", "Cody", "Casper"):

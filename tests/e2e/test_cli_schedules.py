@@ -48,7 +48,7 @@ def test_schedules_of_a_node_are_those_of_a_directory(run: Run, ask: Ask) -> Non
     """The same document."""
     commands: Sequence[Sequence[object]] = (DEPLOYMENT, ("mine", "25"))
     run("init")
-    with running_node("--auto", "--block-time", "3600s") as url:
+    with running_node("--pace", "auto", "--block-time", "3600s") as url:
         found = []
         for place in ("chain", url):
             for command in commands:

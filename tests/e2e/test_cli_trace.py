@@ -71,6 +71,6 @@ def test_node_shows_the_same_trace_as_the_directory(run: Run, ask: Ask, bell: tu
     fired, waiting = bell
     commands = (("trace", fired[:12]), ("trace", fired, "--lines"), ("trace", 1), ("trace", 3, "--json"))
     here = [run(*command).stdout for command in commands]
-    with running_node("--manual", "--chain", "chain") as url:
+    with running_node("--pace", "manual", "--chain", "chain") as url:
         assert [run(*command, "--url", url).stdout for command in commands] == here
         assert "has not fired" in run("trace", waiting, "--url", url, status=1).stderr

@@ -157,6 +157,11 @@ class Chain(ChainReader):
             raise
         return chain
 
+    def check_writable(self) -> None:
+        """Check that blocks can be built. `StorageError` if the chain is on disk and can only be read."""
+        if isinstance(self.store, DiskStore):
+            self.store.check_writable()
+
     def __enter__(self) -> Self:
         return self
 

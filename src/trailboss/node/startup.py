@@ -13,7 +13,7 @@ from trailboss.mempool import Journal, Mempool, verify
 from trailboss.node.logs import log
 from trailboss.node.options import NodeOptions
 from trailboss.node.service import Node
-from trailboss.primitives.errors import ConfigurationError
+from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.sandbox.engines import check_engine
 
 INDEX_FILE: Final = "index.sqlite"
@@ -54,8 +54,9 @@ def _open_chain(options: NodeOptions, directory: Path) -> Chain:
         return create_temporary(directory, options.genesis)
     chain = (open_or_create if options.development else open_as_wanted)(directory, options.genesis)
     try:
+        chain.check_writable()
         check_engine(chain.genesis.image)
-    except ConfigurationError:
+    except (ConfigurationError, StorageError):
         chain.close()
         raise
     return chain

@@ -46,6 +46,8 @@ def test_every_answer_has_texts_whatever_is_asked(rich: Api) -> None:
         "hash": str(Hash32(view.head.receipts[0].origin_hash)) if view.head.receipts else "0x" + "00" * 32,
         "block": "latest",
         "height": str(view.height),
+        "subject": str(view.height),
+        "job": "1",
         "view": str(rich.post("/state/views", {})["view"]),
     }
     asked = [operation.path for operation in OPERATIONS if operation.method == GET and operation.produces == JSON]

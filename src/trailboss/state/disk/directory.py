@@ -98,6 +98,10 @@ class ChainDirectory:
         if not self._is_writable:
             fix = "copy the directory to where it can be written"
             raise StorageError(self.path, "the chain can only be read: its files cannot be written here", fix)
+        self.check_open()
+
+    def check_open(self) -> None:
+        """Check that the state can be read. `StorageError` if closed, or after a failed write."""
         if self._refusal is not None:
             raise StorageError(self.path, f"the store takes no more blocks: {self._refusal}", "open it again")
 

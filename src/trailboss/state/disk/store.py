@@ -123,9 +123,13 @@ class DiskStore(Store):
         """Return the height at which a committed timer is due, or None if there is none of that id."""
         return self._timer_height(identity, self._tables.get)
 
+    def check_writable(self) -> None:
+        """Check that blocks can be committed. `StorageError` if closed or read-only, or after a failed write."""
+        self._directory.check_writable()
+
     def view(self) -> StoreView:
         """Return the current state, as `Store.view` does. `StorageError` if the store is closed or has failed."""
-        self._directory.check_writable()
+        self._directory.check_open()
         self._tables.share()
         return super().view()
 

@@ -8,6 +8,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from functools import cache, cached_property
 from types import SimpleNamespace
 from typing import Any, Final
@@ -149,8 +150,8 @@ def _sections(home: type) -> list[tuple[str, str, list[str]]]:
     """Return title, introduction and calls of each section of a class."""
     source = inspect.getsource(home)
     comments = {source.count("\n", 0, match.start()) + 1: match[1] for match in COMMENT.finditer(source)}
-    doc = inspect.cleandoc(home.__doc__ or "").partition("\n\nAttributes:")[0]
-    first = (FIRST, "") if home is BaseChain else (_title(home.__name__), _prose(doc))
+    doc = "\n".join(_described(inspect.cleandoc(home.__doc__ or ""))).rstrip()
+    first = (FIRST, "") if home is BaseChain else (_title(home.__name__), doc)
     found: list[tuple[str, str, list[str]]] = [(*first, [])]
     for node in _members(home):
         passed = [line for line in comments if line < node.lineno]
@@ -214,6 +215,8 @@ def _parameters(node: ast.FunctionDef, signature: inspect.Signature) -> Iterator
 
 
 def _literal(value: object) -> str:
+    if isinstance(value, Enum):
+        return value.name
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:_}"
     return repr(value).replace("'", '"')
@@ -233,14 +236,17 @@ def _signature(name: str, parameters: list[str], returns: str) -> str:
 
 def _described(doc: str) -> Iterator[str]:
     """Yield what a docstring says: its text, its arguments as a list, and its errors."""
-    text, *rest = re.split(r"\n\n(?=(?:Args|Attributes|Raises):\n)", doc)
-    yield f"{_prose(text)}\n"
+    text, *rest = re.split(r"\n\n(?=(?:Args|Attributes|Returns|Raises):\n)", doc)
     items = []
     for block in rest:
         title, _, body = block.partition("\n")
+        if title == "Returns:":
+            items.append(f"- Returns: {_prose(body)}\n")
+            continue
         pairs = (" ".join(entry.split()).partition(": ") for entry in re.split(r"\n(?=    \S)", body))
         lead = "Raises " if title == "Raises:" else ""
         items += [f"- {lead}`{name}`: {_prose(what)}\n" for name, _, what in pairs]
+    yield f"{_prose(text)}\n"
     if items:
         yield "".join(items)
 

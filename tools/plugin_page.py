@@ -25,7 +25,8 @@ INTRO: Final = """
 
 The package brings a plugin: a test with an argument `chain` gets a fresh chain of its own, and pytest has the options
 below. A script or a notebook gets one by `LocalChain(…)`. [Testing actors](../tutorial/testing-actors.md) shows how the
-calls are used, the [cookbook](../cookbook/index.md) what for.
+calls are used and how [coverage](../tutorial/testing-actors.md#coverage) is measured, the
+[cookbook](../cookbook/index.md) what the calls are good for.
 
 Amounts are base units, 10⁹ of them one CBY; heights and lengths of time are blocks; ids are 32 bytes, addresses 20. A
 `Party` is what has an address: an account, an actor's handle, or the bytes. What is refused changes nothing, and the

@@ -66,6 +66,16 @@ def test_page_equals_what_the_code_says(name: str) -> None:
     assert (ROOT / f"docs/reference/{name}.md").read_text(encoding="utf-8") == PAGES[name]()
 
 
+def test_plugin_page_has_every_call_and_every_option(pytestconfig: pytest.Config) -> None:
+    """Wherever a call of `LocalChain` comes from, and whoever registers an option with pytest."""
+    page = PAGES["pytest-plugin"]()
+    calls = [name for name in dir(LocalChain) if not name.startswith("_") and name != "default_vm"]
+    assert [name for name in calls if page.count(f"\n### {name}\n") != 1] == []
+    options = [f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option) if name.startswith("trailboss")]
+    assert "--trailboss-vm" in options
+    assert [name for name in options if f"| `{name}" not in page] == []
+
+
 @pytest.mark.slow
 def test_readme_equals_what_the_demo_prints() -> None:
     """``python -m tools.reference`` would change nothing there either."""

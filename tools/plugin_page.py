@@ -44,6 +44,7 @@ MEMBER: Final = re.compile(r"(?<!`)`(\w+)`(?!`)")
 COMMENT: Final = re.compile(r"^    # (\w[^\n]*)\n\n", re.MULTILINE)
 STARS: Final[Mapping[Any, str]] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 PROPERTIES: Final = (property, cached_property)
+PARAGRAPH: Final = "\n\n"
 LINE: Final = 100
 INDENT: Final = "    "
 
@@ -124,7 +125,7 @@ def _plugin_parts() -> Iterator[str]:
     added = [each for each in hooks if each.name not in ("pytest_addoption", "pytest_configure")]
     if added:
         yield "## What it adds to pytest's output\n"
-        yield "".join(f"- {_prose(ast.get_docstring(each))}\n" for each in added)
+        yield "".join(f"- {_prose(ast.get_docstring(each)).replace(PARAGRAPH, ' ')}\n" for each in added)
 
 
 def _option(names: tuple[str, ...], attributes: Mapping[str, Any]) -> tuple[str, str]:
@@ -297,7 +298,7 @@ def _names() -> Iterator[str]:
 
 
 def _sentence(value: object) -> str:
-    return _prose((inspect.getdoc(value) or "").partition("\n\n")[0])
+    return _prose((inspect.getdoc(value) or "").partition(PARAGRAPH)[0])
 
 
 # Text
@@ -313,8 +314,8 @@ def _anchor(title: str) -> str:
 
 def _prose(doc: str | None) -> str:
     """Return the paragraphs of a docstring as Markdown, with links to the calls that it names."""
-    paragraphs = inspect.cleandoc(doc or "").split("\n\n")
-    return "\n\n".join(_linked(" ".join(each.split())) for each in paragraphs)
+    paragraphs = inspect.cleandoc(doc or "").split(PARAGRAPH)
+    return PARAGRAPH.join(_linked(" ".join(each.split())) for each in paragraphs)
 
 
 def _linked(text: str) -> str:
@@ -329,6 +330,6 @@ def _call_names() -> frozenset[str]:
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    cells = [[each.replace("|", "\\|").replace("\n\n", " ") for each in row] for row in (headings, *rows)]
+    cells = [[each.replace("|", "\\|").replace(PARAGRAPH, " ") for each in row] for row in (headings, *rows)]
     lines = [f"| {' | '.join(row)} |" for row in cells]
     return "\n".join([lines[0], f"|{' --- |' * len(cells[0])}", *lines[1:]]) + "\n"

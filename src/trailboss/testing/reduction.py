@@ -13,6 +13,7 @@ from trailboss.testing.interference import Interference
 from trailboss.testing.regression import Failure
 
 ATTEMPTS_MAX: Final = 400  # replays of one reduction
+PASSING: Final = Interference.pass_blocks.__name__
 LEAST: Final = {"sender": 0, "amount": 0, "late": 0, "ahead": 0, "before": 0}
 """Least value of a number, where it is not 1."""
 
@@ -68,6 +69,7 @@ def _smaller(steps: list[MachineStep]) -> Iterator[list[MachineStep]]:
         for first in range(0, len(steps) - size + 1, size):
             yield steps[:first] + steps[first + size :]
         size //= 2
+    yield from _calmer(steps)
     for number, step in enumerate(steps):
         # What a strategy of the user's gives has bounds that are not known here.
         if hasattr(Interference, step.rule) or step.rule.startswith("call_"):
@@ -75,6 +77,18 @@ def _smaller(steps: list[MachineStep]) -> Iterator[list[MachineStep]]:
                 for less in _less(name, value):
                     changed = MachineStep(step.rule, {**step.arguments, name: less})
                     yield [*steps[:number], changed, *steps[number + 1 :]]
+
+
+def _calmer(steps: list[MachineStep]) -> Iterator[list[MachineStep]]:
+    """Yield the steps with time that passes in place of some of them: each builds a block, or several."""
+    size = len(steps)
+    while size:
+        for first in range(0, len(steps) - size + 1, size):
+            part = steps[first : first + size]
+            blocks = sum(each.arguments["number"] if each.rule == PASSING else 1 for each in part)
+            if size > 1 or part[0].rule != PASSING:
+                yield [*steps[:first], MachineStep(PASSING, {"number": blocks}), *steps[first + size :]]
+        size //= 2
 
 
 def _less(name: str, value: object) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import inspect
+import os
 import re
 import sys
 import textwrap
@@ -145,13 +146,14 @@ def write_regression(machine: Any, failure: Failure) -> tuple[Path, str]:
     """
     stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^a-zA-Z0-9]+", "_", machine.__name__).strip("_").lower()
     body, missing = _body_of(machine, failure)
+    folder = _folder_of(machine)
     digest = sha256(body.encode()).hexdigest()[:DIGEST_DIGITS]
     name = f"test_regression_{stem}_{digest}"
     text = _head_of(machine, failure) + body.replace("test_NAME", name)
-    path = _folder_of(machine) / f"{name}.py"
+    path = folder / f"{name}.py"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    raised = missing or _try(text, name, failure.error)
+    raised = missing or _try(text, path, failure.error)
     return path, raised or "a test of this failure, which fails by itself until the bug is gone"
 
 
@@ -194,6 +196,10 @@ def _body_of(machine: Any, failure: Failure) -> tuple[str, str]:
             last = f"# {function.__name__} of {machine.__name__} failed here: {unwritable}."
     options = ", ".join(f"{name}={code}" for name, code in failure.options.items())
     statements = list(statements_of(lines, failure.error))
+    written, near = repr(str(machine.source)), os.path.relpath(str(machine.source), _folder_of(machine).resolve())
+    if Path(str(machine.source)).is_absolute() and any(written in each for each in statements):
+        imports.add("from pathlib import Path")
+        statements = [each.replace(written, f"Path(__file__).parent / {near!r}") for each in statements]
     if any(SUPPRESSED in each for each in statements):
         imports |= {"from contextlib import suppress", "from trailboss.primitives.errors import TrailbossError"}
     parts = [_sorted_imports(imports)]
@@ -280,12 +286,12 @@ def _literal(value: Any, name: str) -> str:
     raise UnwritableError(f"{name}, a {type(value).__name__}, has no form in code")
 
 
-def _try(text: str, name: str, error: Exception) -> str:
+def _try(text: str, path: Path, error: Exception) -> str:
     """Run a test; return what is wrong with it, or nothing if it fails as it should."""
-    namespace: dict[str, Any] = {"__name__": name}
+    namespace: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
     try:
-        exec(compile(text, f"{name}.py", "exec"), namespace)
-        namespace[name]()
+        exec(compile(text, str(path), "exec"), namespace)
+        namespace[path.stem]()
     except Exception as raised:  # noqa: BLE001  # whatever the test raises is compared
         if type(raised).__name__ == type(error).__name__:
             return ""

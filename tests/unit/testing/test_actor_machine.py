@@ -189,6 +189,27 @@ class OwnRule(Counter):
         assert sum(self.seen) < 4, self.seen
 
 
+def test_failure_that_needs_time_alone_is_one_step_of_it(tmp_path: Path) -> None:
+    """Whatever let it pass; and the test finds the source from where it stands itself."""
+    folder, source = tmp_path / "tests", tmp_path / "actors" / "counter.py"
+    source.parent.mkdir()
+    source.write_text(COUNTER, encoding="utf-8")
+
+    class Old(Counter):
+        @invariant()
+        def is_young(self) -> None:
+            assert self.chain.height < 12
+
+    placed = type("Old", (Old,), {"source": source, "value": 0, "regressions": folder})
+    with pytest.raises(AssertionError):
+        run(placed)
+    [written] = folder.iterdir()
+    lines = [line.strip() for line in written.read_text(encoding="utf-8").splitlines()]
+    assert "actor = chain.deploy(Path(__file__).parent / '../actors/counter.py', sender=chain.accounts[0])" in lines
+    [passed] = [line for line in lines if line.startswith("chain.") and line != "chain.close()"]
+    assert passed == "chain.mine(11)"
+
+
 def test_regression_calls_the_rule_when_a_rule_of_ones_own_fails(tmp_path: Path) -> None:
     """What came before is calls of the chain; the attributes are as they were."""
     note, text = regression_of(OwnRule, tmp_path)

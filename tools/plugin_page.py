@@ -129,7 +129,8 @@ def _plugin_parts() -> Iterator[str]:
 
 
 def _option(names: tuple[str, ...], attributes: Mapping[str, Any]) -> tuple[str, str]:
-    value = attributes.get("metavar") or "|".join(attributes.get("choices", ()))
+    choices = attributes.get("choices", ())
+    value = attributes.get("metavar") or (f"{{{','.join(choices)}}}" if choices else "")
     shape = "[={}]" if attributes.get("nargs") == "?" else " {}"
     written = "/".join(names) + (shape.format(value) if value else "")
     default = _default(attributes)
@@ -283,7 +284,7 @@ def _record(record: type[Struct]) -> Iterator[str]:
 
 def _annotation(record: type, name: str) -> str:
     found = (each for each in _body(record) if isinstance(each, ast.AnnAssign) and ast.unparse(each.target) == name)
-    return ast.unparse(next(found).annotation).strip("'")
+    return ast.unparse(next(found).annotation).strip("'").replace(" | ", " or ")
 
 
 def _names() -> Iterator[str]:

@@ -20,6 +20,7 @@ from tools.cli_page import cli_page
 from tools.host_stub import STUB, host_stub
 from tools.metrics_page import metrics_page
 from tools.pictures import FOLDER, pictures
+from tools.plugin_page import plugin_page
 from tools.reference_text import (
     CALLS,
     CALLS_BY_MECHANISM,
@@ -181,6 +182,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "cli": lambda: MADE + cli_page(),
     "api": lambda: MADE + api_page(),
     "metrics": lambda: MADE + metrics_page(),
+    "pytest-plugin": lambda: MADE + linked(plugin_page()),
 }
 SESSIONS: Final = (
     "docs/mechanisms.md",

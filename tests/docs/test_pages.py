@@ -39,15 +39,19 @@ def fences(text: str) -> Iterator[Fence]:
 
 
 def run_page(name: str, text: str, folder: Path) -> None:
-    """Run a page in ``folder``, which is the present directory; fail with the page's own line numbers."""
+    """Run a page in ``folder``, which is the present directory; fail with the page's own line numbers.
+
+    Tests that follow one another run together.
+    """
     namespace: dict[str, object] = {"__name__": "__main__"}
+    tests: list[str] = []
     for fence in fences(text):
+        if fence.title is None or (folder / fence.title).exists():
+            run_tests(tests, folder)
         if fence.title is not None:
             (folder / fence.title).write_text(fence.code, encoding="utf-8")
             if fence.title.startswith("test_"):
-                command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", fence.title]
-                finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-                assert finished.returncode == 0, finished.stdout
+                tests.append(fence.title)
         elif fence.language == "python":
             exec(compile("\n" * fence.line + fence.code, name, "exec"), namespace)
         else:
@@ -57,6 +61,16 @@ def run_page(name: str, text: str, folder: Path) -> None:
             runner.run(session, out=report.append, clear_globs=False)
             namespace.update(session.globs)
             assert runner.summarize(verbose=False).failed == 0, "".join(report)
+    run_tests(tests, folder)
+
+
+def run_tests(tests: list[str], folder: Path) -> None:
+    """Run the files of tests that wait, and empty the list."""
+    if tests:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+        finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert finished.returncode == 0, finished.stdout
+        tests.clear()
 
 
 def pages() -> list[str]:

@@ -1,6 +1,8 @@
 """The reference pages say what the code does: they are written from it, and what they add by hand is compared here."""
 
-from types import SimpleNamespace
+from functools import cached_property
+from inspect import getattr_static
+from types import FunctionType, SimpleNamespace
 
 import pytest
 
@@ -64,6 +66,19 @@ def handle_message(payload):
 def test_page_equals_what_the_code_says(name: str) -> None:
     """``python -m tools.reference`` would change nothing."""
     assert (ROOT / f"docs/reference/{name}.md").read_text(encoding="utf-8") == PAGES[name]()
+
+
+def test_plugin_page_has_every_call_and_every_option(pytestconfig: pytest.Config) -> None:
+    """Wherever a call of `LocalChain` comes from, and whoever registers an option with pytest."""
+    page = PAGES["pytest-plugin"]()
+    kinds = FunctionType | property | cached_property
+    names = [name for name in dir(LocalChain) if not name.startswith("_")]
+    calls = [name for name in names if isinstance(getattr_static(LocalChain, name), kinds)]
+    assert "deploy" in calls
+    assert [name for name in calls if page.count(f"\n### {name}\n") != 1] == []
+    options = [f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option) if name.startswith("trailboss")]
+    assert "--trailboss-vm" in options
+    assert [name for name in options if f"| `{name}" not in page] == []
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ class Crowds(BaseChain):
     ) -> list[Hash32]:
         """Have timers of strangers ask for ``load`` times the cycles of fires in each of some blocks; return their ids.
 
-        From a load of 1 on they leave no room for others of their price, and beyond it the rest is carried on.
+        From a load of 1 on they leave no room for others of their price, and beyond it the rest is carried on. In the
+        auction every actor has a slice of its own, which they do not take.
         ``start`` is the first of these blocks, by default the one after the block that this builds.
         """
         return self._crowd(draft_crowd(self.chain, congestion(self.chain, blocks, load, start), offer))

@@ -212,10 +212,11 @@ def test_fees_page_draws_as_many_points_as_fit_when_all_blocks_are_asked_for(lan
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "key"), [("auction", "weights"), ("globalbox", "queue"), ("globalbox", "mailbox")]
+    ("mechanism", "key"),
+    [("lane", "weights"), ("auction", "weights"), ("globalbox", "queue"), ("globalbox", "mailbox")],
 )
 def test_lane_page_has_what_the_mechanism_keeps(mechanism: str, key: str, scenes: Scenes) -> None:
-    """Weights under the auction, the queue and the mailbox under Globalbox."""
+    """Weights in the lane and under the auction, the queue and the mailbox under Globalbox."""
     document = built(mechanism_page(look(scenes(mechanism)), ask(links.MECHANISM), ""))
     assert section(document, key).columns
 

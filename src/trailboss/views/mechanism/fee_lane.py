@@ -24,7 +24,7 @@ from trailboss.views.mechanism import base
 from trailboss.views.mechanism.lane_records import LaneStatus, lane_cap, lane_gas_limit
 from trailboss.views.recent_blocks import Offer, Quoting, RecentBlock, refused
 from trailboss.views.records import AGENT_FEES, DecisionRow, DecisionView, TimerView
-from trailboss.views.text import counted
+from trailboss.views.text import counted, decimal_text
 
 DECISION_COLUMNS: Final = (
     base.RANK,
@@ -36,6 +36,11 @@ DECISION_COLUMNS: Final = (
     base.MAX_FEE,
     base.Column("fees", "fees", extra=True),
     *base.LIMITS,
+)
+WEIGHT_COLUMNS: Final = (
+    base.Column("actor", "actor", base.ValueKind.ADDRESS),
+    base.Column("fires", "fires in the window", base.ValueKind.NUMBER),
+    base.Column("weight", "W", base.ValueKind.NUMBER),
 )
 DECISION_FIELDS: Final = ("lane_basefee", "next_lane_basefee", "previous_tip", "median_fires")
 
@@ -197,6 +202,15 @@ def _weight(chain: ChainReader, account: Account | None) -> int:
     return weight_of(0 if account is None else account.recent_fires, median, lane.weight_min, lane.weight_max)
 
 
+def _tables(chain: ChainReader) -> tuple[base.Table, ...]:
+    """Return the actors whose fires count in the fairness window, the most first. Complexity: O(accounts)."""
+    found = [(address, account) for address, account in chain.accounts() if account.code_hash and account.recent_fires]
+    found.sort(key=lambda item: (-item[1].recent_fires, item[0]))
+    rows = [(Address(address), each.recent_fires, decimal_text(_weight(chain, each), 1)) for address, each in found]
+    empty = "No timer has fired within the fairness window: every actor has the greatest weight."
+    return (base.Table("weights", "Weights", WEIGHT_COLUMNS, rows, empty),)
+
+
 def _why_not(recent: RecentBlock, offer: Offer) -> DeferralReason | None:
     basefee, record = Price(recent.lane_basefee or 0), recent.block.decisions
     if offer.max_fee < basefee:
@@ -268,6 +282,7 @@ VIEWS: Final = base.MechanismViews(
     wait_reader=_wait_reader,
     tip_at=_tip_at,
     runway_notes=_runway_notes,
+    tables=_tables,
     quoting=Quoting(
         lane_basefee=_starting_basefee,
         charged_cycles=_charged_cycles,

@@ -27,7 +27,7 @@ MEASURED_WITH := lmdb msgspec tiny-keccak coincurve cffi pycparser cryptography 
 REQUIRED := F,Q,E,L,A,G
 # Tests of programs and of what becomes of them: they run on the sandbox as well.
 ON_BOTH_ENGINES := tests/unit/vm tests/unit/metering tests/golden tests/examples tests/scenarios tests/integration --ignore tests/integration/node \
-	--ignore tests/unit/sandbox
+	--ignore tests/unit/sandbox --ignore tests/integration/test_actor_machine.py
 # The consensus engine of a network, and its client: an external program of the project's own folder.
 ENGINE_VERSION := v0.38.25
 ENGINE := .engine

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType
+from inspect import currentframe
+from types import CodeType
 from typing import Any, Final
 
 from trailboss.metering.gauge import Gauge
@@ -52,7 +53,7 @@ class WatchedGauge(Gauge):
 
     def is_asked(self) -> bool:
         """Whether a person asks, and not the program: a debugger is between the frame and here."""
-        frame: FrameType | None = sys._getframe(1)
+        frame = currentframe()
         asked = False
         while frame is not None and frame.f_code is not self._root:
             package = package_of(frame.f_globals.get("__name__"))

@@ -1,17 +1,23 @@
 """A breakpoint in an actor: where it stops, and that nothing depends on it."""
 
 import json
+import linecache
 import os
 import subprocess
 import sys
 from textwrap import dedent
 
 import pytest
+from msgspec.structs import replace
 
 from tests.terminals import converse
+from trailboss.chain.development import development_genesis
 from trailboss.chain.replay import verify_chain
+from trailboss.primitives.errors import Rejection
+from trailboss.primitives.keccak import keccak256
 from trailboss.sandbox.cache import is_built
-from trailboss.testing import LocalChain, RevertedError
+from trailboss.sandbox.engines import new_engine
+from trailboss.testing import CBY, LocalChain, RevertedError
 
 COUNTER = """
 import pvm_host
@@ -43,6 +49,20 @@ def relay(payload):
     if depth:
         return pvm_host.call_actor(pvm_host.self_address(), "relay", target + bytes([depth - 1]), 10_000_000)
     return pvm_host.call_actor(target, "bump", b"", 1_000_000)
+"""
+CONTINUATION = """
+from cowboy_sdk import actor, capture, public, runner
+
+@actor
+class Oracle:
+    @public
+    @runner.continuation(timeout_blocks=20)
+    async def ask(self, payload):
+        ctx = capture()
+        breakpoint()
+        ctx.page = await runner.http("https://weather.example")
+        breakpoint()
+        return ctx.page.text
 """
 SCRIPT = """
 import json
@@ -177,6 +197,29 @@ def test_breakpoints_stop_in_nested_frames_too(depth):
     assert stops == ["relay"] * (depth + 1) + ["bump"]
 
 
+def test_breakpoint_stops_in_the_code_that_the_sdk_makes_of_a_continuation():
+    """Before and after the await, with lines to show, and the receipts stay the same."""
+    stops = []
+
+    def look():
+        frame = sys._getframe().f_back
+        stops.append(linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip())
+
+    def run(hook):
+        with LocalChain(vm="native") as chain:
+            chain.start_runner()
+            actor = chain.deploy(CONTINUATION, sender=chain.accounts[0], value=100 * CBY)
+            before, sys.breakpointhook = sys.breakpointhook, hook
+            try:
+                asked = actor.call("ask", sender=chain.accounts[0], check=True)
+                return asked, chain.reply(chain.jobs()[0], {"text": "dry"}), chain.state_root
+            finally:
+                sys.breakpointhook = before
+
+    assert run(look) == run(sys.__breakpointhook__)
+    assert stops == ["breakpoint()", "breakpoint()"]
+
+
 def test_quitting_the_debugger_builds_no_block():
     """Whatever the actor catches; the chain is as before."""
     import bdb  # noqa: PLC0415
@@ -210,6 +253,22 @@ def test_sandbox_refuses_a_breakpoint():
         pytest.skip("the sandbox is not built")
     with LocalChain(vm="sandbox") as chain, pytest.raises(RevertedError, match="breakpoint is not available"):
         chain.deploy(COUNTER, sender=chain.accounts[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "accepted"),
+    [({}, True), ({"development": False}, False), ({"image": bytes(32)}, False)],
+)
+def test_verdict_follows_from_the_genesis_alone(settings, accepted):
+    """A chain that is not for development, and one of the sandbox, refuse it, and say where it is allowed."""
+    genesis = replace(development_genesis(), **settings)
+    assert genesis.allows_breakpoints is accepted
+    engine = new_engine(genesis.params(), b"", breakpoints=genesis.allows_breakpoints)
+    if accepted:
+        engine.check_source(COUNTER, keccak256(COUNTER.encode()))
+    else:
+        with pytest.raises(Rejection, match="only a development chain with the native engine stops there"):
+            engine.check_source(COUNTER, keccak256(COUNTER.encode()))
 
 
 def test_choice_that_is_not_there_is_named(monkeypatch):

@@ -1,6 +1,5 @@
 """A `LocalChain` for a command: a fresh one in memory, or one over the chain of a directory."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,12 +19,13 @@ class CommandChain(LocalChain):
     chain: DirectoryChain
 
 
-def open_local_chain(place: str | None, wanted: Mapping[str, str]) -> CommandChain:
-    """Return a fresh chain, or without ``wanted`` the chain of a directory.
+def open_local_chain(place: str | None, *, preset: str | None, mechanism: str | None) -> CommandChain:
+    """Return the chain of a directory, or a fresh one.
 
     Args:
         place: The directory; None for a fresh chain.
-        wanted: Preset and mechanism of a fresh chain.
+        preset: Of a fresh chain; None for the default.
+        mechanism: Likewise.
 
     Raises:
         Mistake: If the place is a node, or a chain is to be another one than it is.
@@ -33,6 +33,7 @@ def open_local_chain(place: str | None, wanted: Mapping[str, str]) -> CommandCha
         ConfigurationError: If it is no development chain, or no chain can start as it is wanted.
         StorageError: If it cannot be used.
     """
+    wanted = {name: value for name, value in (("preset", preset), ("mechanism", mechanism)) if value is not None}
     if place is None:
         return CommandChain(**wanted)  # type: ignore[arg-type]  # they are names
     if is_url(place):

@@ -21,18 +21,18 @@ PANELS: Final = {
         ("check", "check:check", "Check sources of actors: what a deployment refuses, and what hurts later."),
     ),
     "Start": (
-        (
-            "mcp",
-            "mcp:mcp",
-            "Serve a chain to an agent, over the Model Context Protocol on standard input and output.",
-        ),
-        ("console", "console:console", "Open a Python console on a chain: a fresh one, or that of a directory."),
         ("demo", "demo:demo", "Run six actors for several hundred blocks and show how every timer ended."),
         ("dev", "node:dev", "Run a development chain: accounts, API, explorer, and calls that change the chain."),
         ("node", "node:node", "Run the chain of a directory with API and explorer, without development calls."),
         ("testnet", "testnet:testnet", "Make, run, show and extend a network of validators on this machine."),
         ("init", "chain:init", "Create a chain in a directory."),
         ("status", "chain:status", "Show the state of the chain: height, roots, money, timers, size."),
+        ("console", "console:console", "Open a Python console on a chain: a fresh one, or that of a directory."),
+        (
+            "mcp",
+            "mcp:mcp",
+            "Serve a chain to an agent, over the Model Context Protocol on standard input and output.",
+        ),
     ),
     "Act": (
         ("deploy", "accounts:deploy", "Deploy an actor and fund it, in one block."),

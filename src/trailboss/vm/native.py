@@ -198,6 +198,8 @@ class NativeEngine:
         """Forget every program."""
         for program in self._programs.values():
             linecache.cache.pop(program.filename, None)
+        for _, filename in self._texts:
+            linecache.cache.pop(filename, None)
         self._programs.clear()
         self._texts.clear()
 
@@ -317,6 +319,8 @@ class NativeEngine:
 
     def _compile_text(self, text: str, filename: str, _mode: str) -> CodeType:
         """Compile what the SDK generates for a running actor, instrumented like the actor itself."""
+        if self._may_stop:
+            linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         code = self._texts.get((text, filename))
         if code is None:
             tree = instrument(ast.parse(text, feature_version=GRAMMAR), self._params.source, guarded=True)

@@ -51,8 +51,7 @@ def console(
     """
     if script is not None and statements is not None:
         raise Mistake(f"both {script} and -c are given", "give one of the two")
-    wanted = {name: value for name, value in (("preset", preset), ("mechanism", mechanism)) if value is not None}
-    chain = run.stack.enter_context(open_local_chain(place, wanted))
+    chain = run.stack.enter_context(open_local_chain(place, preset=preset, mechanism=mechanism))
     names = names_of(chain)
     run.stack.enter_context(warnings.catch_warnings())
     warnings.showwarning = _warn

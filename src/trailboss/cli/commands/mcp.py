@@ -36,11 +36,10 @@ def mcp(
 
     Example: trailboss mcp --chain play
     """
-    wanted = {name: value for name, value in (("preset", preset), ("mechanism", mechanism)) if value is not None}
     with installed("`trailboss mcp`", INSTALL):
         import mcp.server.mcpserver  # noqa: F401, PLC0415  # an extra
-    tools = AgentTools(run.stack.enter_context(open_local_chain(place, wanted)))
-    server_of(tools).run("stdio")
+    chain = run.stack.enter_context(open_local_chain(place, preset=preset, mechanism=mechanism))
+    server_of(AgentTools(chain)).run("stdio")
 
 
 def server_of(tools: AgentTools) -> "MCPServer[Any]":

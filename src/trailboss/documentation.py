@@ -14,8 +14,8 @@ INDEX: Final = "llms.txt"
 ABOUT: Final = "A local chain for Cowboy actors: run, test, measure and explain protocol timers."
 DECISIONS: Final = "decisions"
 SECTIONS: Final[Mapping[str, str]] = {
-    "": "Trailboss", "tutorial": "Tutorial", "cookbook": "Cookbook", "how-to": "How to", "concepts": "Concepts", "reference": "Reference",
-    "studies": "Answers by simulation", "spec": "Sources", DECISIONS: "Optional",
+    "": "Trailboss", "tutorial": "Tutorial", "cookbook": "Cookbook", "how-to": "How to", "concepts": "Concepts",
+    "reference": "Reference", "studies": "Answers by simulation", "spec": "Sources", DECISIONS: "Optional",
 }  # fmt: skip
 """What the folders are called, in order; readers may skip the last."""
 FOUND_MAX: Final = 8  # pages that a search names

@@ -34,8 +34,8 @@ class Counter:
         return count
 
     def forever(self, payload):
-        breakpoint()
         try:
+            breakpoint()
             return self.doubled(1)
         except Exception:
             return 0
@@ -144,6 +144,9 @@ def test_debugger_of_pytest_stops_in_an_actor_in_a_terminal_alone(folder):
     shown = in_terminal(folder, options, ["p count", "c"])
     assert "p count\n1\n" in shown
     assert "1 passed" in shown
+    shown = in_terminal(folder, options, ["q"])
+    assert "Quitting debugger" in shown
+    assert "failed" not in shown
 
     environment = {**os.environ, "PYTHONBREAKPOINT": "", "PYTHONPATH": os.pathsep.join(sys.path)}
     piped = subprocess.run(

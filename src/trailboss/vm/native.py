@@ -34,7 +34,7 @@ from trailboss.vm.library import Library
 from trailboss.vm.program import EntryPoint, Program, compile_program, compile_tree
 from trailboss.vm.readings import READINGS
 from trailboss.vm.rules import BREAKPOINT, GRAMMAR, check_program
-from trailboss.vm.watched_gauge import WatchedGauge, is_quit
+from trailboss.vm.watched_gauge import WatchedGauge
 
 VERSION: Final = "native-1"
 PROGRAMS_KEPT: Final = 512
@@ -240,7 +240,7 @@ class NativeEngine:
         # Guest code may raise anything at all; what it was decides below.
         except BaseException as raised:  # noqa: BLE001
             caught = raised
-            if is_quit(raised):
+            if isinstance(gauge, WatchedGauge) and gauge.is_quit(raised):
                 gauge.abort(raised)
         message = "" if caught is None else _message(caught, gauge)
         # SETTLE

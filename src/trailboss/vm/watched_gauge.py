@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from inspect import currentframe
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from trailboss.metering.gauge import Gauge
@@ -56,25 +56,30 @@ class WatchedGauge(Gauge):
         frame = currentframe()
         asked = False
         while frame is not None and frame.f_code is not self._root:
-            package = package_of(frame.f_globals.get("__name__"))
-            asked = asked or package in DEBUGGERS or package == self._package or package.startswith(EDITORS)
+            asked = asked or self._is_debuggers(frame)
             frame = frame.f_back
         return asked and frame is not None
 
     def caught(self, cycles: int, here: int | None) -> None:
         """Charge as every gauge does; no program catches the command that quits a debugger."""
         error = sys.exception()
-        if error is not None and is_quit(error):
+        if error is not None and self.is_quit(error):
             self.abort(error)
             raise error
         super().caught(cycles, here)
+
+    def is_quit(self, error: BaseException) -> bool:
+        """Whether a debugger has raised an exception: it quits, or fails."""
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        return place is not None and self._is_debuggers(place.tb_frame)
+
+    def _is_debuggers(self, frame: FrameType) -> bool:
+        package = package_of(frame.f_globals.get("__name__"))
+        return package in DEBUGGERS or package == self._package or package.startswith(EDITORS)
 
 
 def package_of(module: object) -> str:
     """Return the first part of a module's name."""
     return str(module).partition(".")[0]
-
-
-def is_quit(error: BaseException) -> bool:
-    """Whether an exception is how the standard debugger quits what it runs."""
-    return isinstance(error, getattr(sys.modules.get("bdb"), "BdbQuit", ()))

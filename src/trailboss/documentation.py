@@ -1,4 +1,4 @@
-"""The pages of the documentation, as they lie in the package: Markdown, with an index for agents. Decision: D-118."""
+"""The pages of the documentation, as they lie in the package: Markdown, with an index for agents."""
 
 import re
 from collections.abc import Mapping

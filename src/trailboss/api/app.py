@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from trailboss.api.documents import document_routes
 from trailboss.api.errors import HttpError, HttpReason, clipped, encode_json, shown, status_of
 from trailboss.api.operations import JSON, Endpoint, Refusal, Server, refusal, respond
 from trailboss.api.routes import OPERATIONS
@@ -36,7 +37,7 @@ def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> Starlette:
         Route(each.path, Endpoint(server, each), methods=[each.method], name=each.name) for each in OPERATIONS
     ]
     routes += [Route(path, _description) for path in DESCRIPTIONS]
-    routes.append(Route(REFERENCE, _reference))
+    routes += [Route(REFERENCE, _reference), *document_routes()]
     app = Starlette(routes=[*routes, *others], exception_handlers=HANDLERS)
     app.router.redirect_slashes = False
     return app

@@ -70,7 +70,8 @@ class Chain(ChainReader):
         else:
             store, archive = disk, DiskArchive(disk, disk.path)
             blocks = History(archive, interval_ms, height=disk.height, base=archive.base())
-        self._begin(genesis, params, new_engine(params, genesis.image) if engine is None else engine, store, blocks)
+        engine = engine or new_engine(params, genesis.image, breakpoints=genesis.allows_breakpoints)
+        self._begin(genesis, params, engine, store, blocks)
         self._closed_with_it = (self.engine,) if disk is None else (self.engine, disk)
 
     @classmethod

@@ -73,10 +73,12 @@ class TraceCollector:
         engine: For that chain, which must be the only one that uses it.
     """
 
-    def __init__(self, params: ChainParams, image: bytes, bounds: TraceBounds = UNBOUNDED) -> None:
+    def __init__(
+        self, params: ChainParams, image: bytes, bounds: TraceBounds = UNBOUNDED, *, breakpoints: bool = False
+    ) -> None:
         limits = {"calls_max": bounds.calls, "value_max": bounds.value}
         self._tracer = Tracer(params, self._note, _effects_of, **limits)  # type: ignore[arg-type]
-        self.engine = traced_engine(params, image, self._tracer)
+        self.engine = traced_engine(params, image, self._tracer, breakpoints=breakpoints)
         self._frames: list[tuple[Envelope, FrameTrace]] = []
 
     def _note(self, host: Host, frame: FrameTrace) -> None:
@@ -131,11 +133,12 @@ def trace_block(
 
 def trace_next(replica: Chain, recorded: Block, bounds: TraceBounds = UNBOUNDED) -> BlockTrace:
     """Apply a recorded block to a chain that stands before it, and return what its executions did."""
-    collector = TraceCollector(replica.params, replica.genesis.image, bounds)
+    genesis = replica.genesis
+    collector = TraceCollector(replica.params, genesis.image, bounds, breakpoints=genesis.allows_breakpoints)
     untraced, replica.engine = replica.engine, collector.engine
     try:
         header = recorded.header
-        proposer = replica.genesis.proposer_of(header.proposer)
+        proposer = genesis.proposer_of(header.proposer)
         applied = replica.stage(recorded.transactions, header.timestamp_ms, proposer=proposer)
     finally:
         replica.engine = untraced

@@ -27,6 +27,12 @@ PANELS: Final = {
         ("testnet", "testnet:testnet", "Make, run, show and extend a network of validators on this machine."),
         ("init", "chain:init", "Create a chain in a directory."),
         ("status", "chain:status", "Show the state of the chain: height, roots, money, timers, size."),
+        ("console", "console:console", "Open a Python console on a chain: a fresh one, or that of a directory."),
+        (
+            "mcp",
+            "mcp:mcp",
+            "Serve a chain to an agent, over the Model Context Protocol on standard input and output.",
+        ),
     ),
     "Act": (
         ("deploy", "accounts:deploy", "Deploy an actor and fund it, in one block."),

@@ -75,6 +75,11 @@ class Genesis(Struct, frozen=True, kw_only=True):
     # Who votes on the blocks of a network; empty for a chain that one node runs. Decision: D-103.
     validators: tuple[Validator, ...] = ()
 
+    @property
+    def allows_breakpoints(self) -> bool:
+        """Whether actors may have the statement ``breakpoint()``. Decision: D-118."""
+        return self.development and not self.image
+
     def params(self) -> ChainParams:
         """Return the chain's parameters; see `load_params` for what it refuses."""
         overrides = dict(self.overrides)

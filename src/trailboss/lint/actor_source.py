@@ -55,7 +55,7 @@ class ActorSource(Struct, frozen=True, eq=False):
 def read_actor(text: str, params: ChainParams) -> ActorSource | list[LintFinding]:
     """Return a source, or why a deployment refuses it."""
     try:
-        tree, faults = find_faults(text, params.limits.source_bytes_max)
+        tree, faults = find_faults(text, params.limits.source_bytes_max, breakpoints=True)
         if faults:
             return [
                 finding_in(DETERMINISM, line, column, f"{fault.what}; {fault.fix}" if fault.fix else fault.what)

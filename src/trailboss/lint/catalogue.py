@@ -17,6 +17,7 @@ UPGRADE: Final = "TB009"
 IGNORE: Final = "TB010"
 INTERVAL: Final = "TB011"
 ENTITLEMENT: Final = "TB012"
+BREAKPOINT: Final = "TB013"
 
 
 def refusal_id(reason: RejectionReason) -> str:
@@ -43,6 +44,7 @@ _RULES: Final = (
     LintRule(IGNORE, "unused-ignore", _WARNING, "A comment ignores what is not found."),
     LintRule(INTERVAL, "interval-runs-once", _WARNING, "An interval is set, and no handler sets it again."),
     LintRule(ENTITLEMENT, "needs-entitlement", _NOTE, "The preset lets only an actor with an entitlement set timers."),
+    LintRule(BREAKPOINT, "breakpoint", _WARNING, "A breakpoint is left; only development chains take it."),
 )
 RULES: Final = {each.rule: each for each in _RULES}
 """By id, in the order of the page."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from trailboss.lint.actor_source import ActorSource, handler_of, read_actor
 from trailboss.lint.awaits import lost_state
+from trailboss.lint.breakpoints import left_breakpoints
 from trailboss.lint.catalogue import NO_ACTOR, RULES, UPGRADE
 from trailboss.lint.fires import endless_timers, needed_entitlements, odd_gas_limits
 from trailboss.lint.handlers import dead_intervals, missing_handlers, open_handlers, uncallable_handlers
@@ -63,6 +64,7 @@ def _findings(source: ActorSource, terms: LintTerms) -> Iterator[LintFinding]:
     yield from uncaught_calls(source)
     yield from dead_intervals(source, sites)
     yield from needed_entitlements(source, sites, terms.params)
+    yield from left_breakpoints(source)
     for name, timers in (terms.called or {}).items():
         if handler_of(source, name) is None:
             what = f"{timers} {name}, which this source no longer has, and a fire without its handler reverts. Keep "

@@ -103,7 +103,8 @@ class Node:
         self.watchtower = Watchtower(index)
         self.lender = Lender(clocks.now)
         self.traces = TraceRoom(index)
-        self.workbench = Workbench(chain.params, chain.genesis.image)
+        genesis = chain.genesis
+        self.workbench = Workbench(chain.params, genesis.image, breakpoints=genesis.allows_breakpoints)
         admit = partial(self.admit, are_signed=False)
         self.development = Development(mempool, self.do, admit, self.set_pace) if options.development else None
         self._replier: Replier | None = None

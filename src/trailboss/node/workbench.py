@@ -22,9 +22,9 @@ class Workbench:
     Any thread but those of the event loop and the chain may use it. Decision: D-107, D-116
     """
 
-    def __init__(self, params: ChainParams, image: bytes) -> None:
-        """Take a chain's parameters and the digest of its image; the image is loaded with the first frame."""
-        self._engine = new_engine(params, image)
+    def __init__(self, params: ChainParams, image: bytes, *, breakpoints: bool = False) -> None:
+        """Take what `new_engine` takes; an image is loaded with the first frame."""
+        self._engine = new_engine(params, image, breakpoints=breakpoints)
         self._head = ZERO_HASH
         self._ahead: dict[int, Ahead] = {}  # forecasts of that head, by their number of blocks
         self._turn = Lock()

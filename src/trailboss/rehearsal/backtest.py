@@ -114,7 +114,7 @@ def backtest(
         raise Rejection(RejectionReason.INVALID_DATA, what, first=first)
     chain.blocks.check_there(0)
     wanted, code_hash = frozenset(map(bytes, actors)), keccak256(source.encode())
-    engine = new_engine(chain.params, chain.genesis.image)
+    engine = new_engine(chain.params, chain.genesis.image, breakpoints=chain.genesis.allows_breakpoints)
     try:
         engine.check_source(source, code_hash)
         if HANDLER not in engine.handlers(source, code_hash):

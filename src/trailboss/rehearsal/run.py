@@ -49,8 +49,9 @@ def fork_of(
     interval_ms = original.params.governance.block_interval_ms
     blocks = History(_ForkArchive(original.blocks), interval_ms, height=original.height, base=original.blocks.base)
     shared = engine or (original.engine if isinstance(original, Chain) else None)
-    used = shared or new_engine(original.params, original.genesis.image)
-    return Chain.of_parts(original.genesis, original.params, used, store, blocks, owns_engine=shared is None)
+    genesis = original.genesis
+    used = shared or new_engine(original.params, genesis.image, breakpoints=genesis.allows_breakpoints)
+    return Chain.of_parts(genesis, original.params, used, store, blocks, owns_engine=shared is None)
 
 
 def governed_slots(chain: ChainReader, governed: Mapping[bytes, int]) -> dict[bytes, bytes | None]:

@@ -52,16 +52,21 @@ class EngineName(StrEnum):
     SANDBOX = "sandbox"  # in WebAssembly: for code that others send
 
 
-def new_engine(params: ChainParams, image: bytes) -> Engine:
-    """Return the engine of a chain; ``image`` is the digest of the sandbox's image, empty for the native engine.
+def new_engine(params: ChainParams, image: bytes, *, breakpoints: bool = False) -> Engine:
+    """Return the engine of a chain.
 
     The image is loaded with the first frame, so a chain can be read without it; see `check_engine`.
+
+    Args:
+        params: The chain's prices and limits.
+        image: The digest of the sandbox's image, empty for the native engine.
+        breakpoints: Whether it is a development chain, whose actors may have breakpoints on the native engine.
 
     Raises:
         ConfigurationError: If the chain's prices are not the image's.
     """
     if not image:
-        return SharedNativeEngine(params)
+        return SharedNativeEngine(params, breakpoints=breakpoints)
     from trailboss.sandbox.cache import load_runtime
     from trailboss.sandbox.engine import SandboxEngine
 
@@ -116,11 +121,12 @@ def image_of(name: str) -> bytes:
     return released_digest()
 
 
-def traced_engine(params: ChainParams, image: bytes, tracer: Tracer) -> TracedEngine:
+def traced_engine(params: ChainParams, image: bytes, tracer: Tracer, *, breakpoints: bool = False) -> TracedEngine:
     """Return an engine as `new_engine` does, whose frames a tracer follows; the sandbox counts no lines."""
     calls = {name: tracer.follow(name, call) for name, call in HOST_CALLS.items()}
     if not image:
-        return TracedEngine(SharedNativeEngine(params, calls=calls, new_gauge=tracer.gauge), tracer)
+        native = SharedNativeEngine(params, calls=calls, new_gauge=tracer.gauge, breakpoints=breakpoints)
+        return TracedEngine(native, tracer)
     from trailboss.sandbox.cache import load_runtime
     from trailboss.sandbox.engine import SandboxEngine
     from trailboss.sandbox.runtime import CALLS

@@ -27,6 +27,7 @@ from trailboss.rehearsal.forecast import ahead_of, forecast_beside, forecast_tim
 from trailboss.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
 from trailboss.sandbox.engines import image_of
 from trailboss.state.disk.files import TABLES_NAME
+from trailboss.testing.debugger import find_debugger
 from trailboss.testing.outbox import Outbox, read_source
 from trailboss.testing.parties import (
     ActorHandle,
@@ -50,6 +51,7 @@ from trailboss.views.recent_blocks import BLOCKS
 from trailboss.views.records import block_prints, deployment_of, receipt_view
 from trailboss.views.timer_list import timer_view
 from trailboss.views.trace.executions import traceable
+from trailboss.vm.native import NativeEngine
 
 
 class BaseChain:
@@ -108,6 +110,8 @@ class BaseChain:
         self.labels = LabelBook({**names, bytes(genesis.proposer): PROPOSER})
         use_labels(self.labels)
         self.chain = _open_chain(self.chain_class, genesis, data_dir)
+        if isinstance(self.chain.engine, NativeEngine):
+            self.chain.engine.find_debugger = find_debugger
         self._outbox = Outbox(self.chain)
 
     def __enter__(self) -> Self:

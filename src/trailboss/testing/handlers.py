@@ -19,7 +19,7 @@ def callable_handlers(source: str | Path) -> tuple[str, ...]:
     Raises:
         ConfigurationError: If it cannot be read, is refused, or has no handler.
     """
-    engine = new_engine(check_genesis(development_genesis(accounts=1)), b"")
+    engine = new_engine(check_genesis(development_genesis(accounts=1)), b"", breakpoints=True)
     code = read_source(engine, source)
     shown = f"source {str(source).strip().splitlines()[0] if str(source).strip() else ''!r}"
     try:

@@ -19,6 +19,9 @@ PATHS_FIRST: Final = "give what to test before this option, or its value with ="
 if TYPE_CHECKING:
     from trailboss.testing import LocalChain
 
+IN_TERMINAL: Final = sys.stdin is not None and sys.stdin.isatty()
+"""Whether the standard input was a terminal before pytest captured it; `trailboss.testing.debugger` wants to know."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options ``--trailboss-…``."""

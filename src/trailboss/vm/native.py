@@ -11,7 +11,7 @@ import linecache
 import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import Context
 from types import CodeType, CoroutineType, FunctionType, ModuleType
@@ -32,7 +32,9 @@ from trailboss.vm.guest_api import HOST_CALLS, ArgumentFault, CallSite, HostCall
 from trailboss.vm.host import Host
 from trailboss.vm.library import Library
 from trailboss.vm.program import EntryPoint, Program, compile_program, compile_tree
-from trailboss.vm.rules import GRAMMAR, check_program
+from trailboss.vm.readings import READINGS
+from trailboss.vm.rules import BREAKPOINT, GRAMMAR, check_program
+from trailboss.vm.watched_gauge import WatchedGauge
 
 VERSION: Final = "native-1"
 PROGRAMS_KEPT: Final = 512
@@ -40,6 +42,11 @@ TEXTS_KEPT: Final = 512
 ACTOR_NAME: Final = "actor"  # ``__name__`` of an actor's module
 SDK_ACTOR_MARK: Final = "_is_cowboy_actor"  # attribute that the SDK's ``@actor`` sets on a class
 SHOWN_HASH: Final = 8
+EDITOR: Final = "pydevd"  # what editors debug with; its breakpoints are not in the source
+_CHANGES_NOTHING: Final = frozenset((
+    *READINGS, "get_state", "scan_state_prefix", "timer_lane", "keccak256", "randomness", "verify_signature",
+))  # fmt: skip
+"""Host calls that a person can make in a debugger."""
 T = TypeVar("T")
 
 
@@ -70,6 +77,8 @@ def _function(name: str, call: HostCall, current: Callable[[], Running | None]) 
         if running is None:
             # The SDK asks while it loads, and takes the answer for "not on a chain yet".
             raise RuntimeError(f"pvm_host.{name} was called while no frame runs")
+        if isinstance(running.gauge, WatchedGauge) and running.gauge.is_asked():
+            return _shown_call(name, call, running.site, positional, named)
         error: Exception
         try:
             return call(running.site, positional, named)
@@ -91,8 +100,27 @@ def _function(name: str, call: HostCall, current: Callable[[], Running | None]) 
     return function
 
 
+def _shown_call(
+    name: str, call: HostCall, site: CallSite, positional: Sequence[object], named: Mapping[str, object]
+) -> object:
+    """Make a host call for a person in a debugger, free of charge. `RuntimeError` if it would change the chain."""
+    if name not in _CHANGES_NOTHING:
+        raise RuntimeError(f"pvm_host.{name} is a call of the program: in a debugger it would change the receipt")
+    meter = site.meter
+    used = meter.cycles_used, meter.cells_used
+    try:
+        return call(site, positional, named)
+    finally:
+        meter.cycles_used, meter.cells_used = used
+
+
 class NativeEngine:
-    """An `Engine` in this process. Frames may nest; one engine serves one thread of callers."""
+    """An `Engine` in this process. Frames may nest; one engine serves one thread of callers.
+
+    Attributes:
+        find_debugger: Asked before each frame that may stop: what ``breakpoint()`` calls, None if no person is there
+            to go on. Decision: D-118.
+    """
 
     def __init__(
         self,
@@ -100,8 +128,19 @@ class NativeEngine:
         *,
         calls: Mapping[str, HostCall] = HOST_CALLS,
         new_gauge: GaugeMaker = lambda _, *limits: Gauge(*limits),
+        breakpoints: bool = False,
     ) -> None:
-        """Prepare an engine; a tracer gives it calls and gauges of its own, which charge the same."""
+        """Prepare an engine; a tracer gives it calls and gauges of its own, which charge the same.
+
+        Args:
+            params: Prices and limits.
+            calls: The host calls by name.
+            new_gauge: Makes the gauge of a frame.
+            breakpoints: Whether sources may have the statement ``breakpoint()``.
+        """
+        self.find_debugger: Callable[[], Callable[..., object] | None] = lambda: None
+        self._breakpoints = breakpoints
+        self._may_stop = False  # whether a program with a breakpoint has been compiled
         self._params = params
         self._new_gauge = new_gauge
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
@@ -118,7 +157,7 @@ class NativeEngine:
     def check_source(self, source: str, code_hash: bytes) -> None:
         """Check and compile a source; see `Engine.check_source`."""
         with deep_calls():
-            tree = check_program(source, self._params.limits.source_bytes_max)
+            tree = check_program(source, self._params.limits.source_bytes_max, breakpoints=self._breakpoints)
             self._program(source, code_hash, tree)
 
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
@@ -159,11 +198,13 @@ class NativeEngine:
         """Forget every program."""
         for program in self._programs.values():
             linecache.cache.pop(program.filename, None)
+        for _, filename in self._texts:
+            linecache.cache.pop(filename, None)
         self._programs.clear()
         self._texts.clear()
 
     def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
-        gauge = self._new_gauge(program, site.meter, self._params.limits.recursion_depth_max, self._library.shared)
+        gauge = self._gauge_of(program, site.meter)
         before, self._running = self._running, None
         gauge_before = self._library.calls.gauge
         give_back: Callable[[], None] | None = None
@@ -182,6 +223,14 @@ class NativeEngine:
                 if give_back is not None:
                     give_back()
 
+    def _gauge_of(self, program: Program, meter: Meter) -> Gauge:
+        limits = meter, self._params.limits.recursion_depth_max, self._library.shared
+        if self._may_stop or EDITOR in sys.modules:
+            debugger = self.find_debugger()
+            if debugger is not None:
+                return WatchedGauge(debugger, NativeEngine._attempt.__code__, *limits)
+        return self._new_gauge(program, *limits)
+
     def _attempt(self, program: Program, entry: EntryPoint, site: CallSite, gauge: Gauge) -> FrameOutcome:
         # RUN
         returned, error = b"", None
@@ -191,6 +240,8 @@ class NativeEngine:
         # Guest code may raise anything at all; what it was decides below.
         except BaseException as raised:  # noqa: BLE001
             caught = raised
+            if isinstance(gauge, WatchedGauge) and gauge.is_quit(raised):
+                gauge.abort(raised)
         message = "" if caught is None else _message(caught, gauge)
         # SETTLE
         if gauge.fatal is not None and not isinstance(gauge.fatal, OutOfGas | MemoryError | RecursionError):
@@ -230,7 +281,11 @@ class NativeEngine:
     def _loaded(self, program: Program, gauge: Gauge) -> dict[str, Any]:
         """Run the program's module; return its names."""
         space: dict[str, Any] = gauge.instruments()
-        space |= {"__name__": ACTOR_NAME, "__builtins__": self._library.builtins, "pvm_host": self._pvm_host}
+        names = self._library.builtins
+        if self._breakpoints and program.has_breakpoint:
+            # A debugger stops in the function that calls it, so no function stands between.
+            names = {**names, BREAKPOINT: gauge.debugger if isinstance(gauge, WatchedGauge) else _go_on}
+        space |= {"__name__": ACTOR_NAME, "__builtins__": names, "pvm_host": self._pvm_host}
         exec(program.code, space)
         return space
 
@@ -253,6 +308,7 @@ class NativeEngine:
             with deep_calls():
                 program = compile_program(source, filename, self._params.source, tree)
             self._programs[code_hash] = program
+            self._may_stop |= self._breakpoints and program.has_breakpoint
             if code_hash not in self._files:
                 lines = [line + "\n" for line in program.lines]
                 linecache.cache[filename] = (len(source), None, lines, filename)
@@ -263,6 +319,8 @@ class NativeEngine:
 
     def _compile_text(self, text: str, filename: str, _mode: str) -> CodeType:
         """Compile what the SDK generates for a running actor, instrumented like the actor itself."""
+        if self._may_stop:
+            linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         code = self._texts.get((text, filename))
         if code is None:
             tree = instrument(ast.parse(text, feature_version=GRAMMAR), self._params.source, guarded=True)
@@ -273,8 +331,11 @@ class NativeEngine:
 
     def _write(self, text: str) -> None:
         """Give printed text to the host; the SDK can print while it loads, outside any frame."""
-        if self._running is not None:
-            self._running.site.host.print_text(text)
+        running = self._running
+        if running is not None and isinstance(running.gauge, WatchedGauge) and running.gauge.is_asked():
+            sys.stdout.write(text)
+        elif running is not None:
+            running.site.host.print_text(text)
 
     def _source_of(self, function: FunctionType) -> str:
         program = self._running.program if self._running is not None else None
@@ -283,6 +344,10 @@ class NativeEngine:
             raise OSError(f"the source of {function.__qualname__} is not the actor's")
         first, last = code.co_firstlineno, program.spans[code.co_firstlineno]
         return "\n".join(program.lines[first - 1 : last]) + "\n"
+
+
+def _go_on() -> None:
+    """Stand for ``breakpoint`` where no person is there."""
 
 
 def _instance(kind: Any, frame: Frame) -> object:

@@ -12,7 +12,7 @@ from trailboss.metering.instrument import instrument
 from trailboss.metering.syntax import nodes_of
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.vm.rules import is_continuation, is_sdk, parse, refusing
+from trailboss.vm.rules import BREAKPOINT, breakpoint_name, is_continuation, is_sdk, parse, refusing
 
 RESUME_SUFFIX: Final = "__resume"  # what the SDK appends to the name of a continuation for the handler that resumes it
 
@@ -42,6 +42,7 @@ class Program(Struct, frozen=True):
     functions: dict[str, bool]  # callable module-level functions, and whether each takes a payload
     classes: tuple[ClassPlan, ...]  # classes at module level
     uses_sdk: bool  # whether it imports the SDK, the public one or our own
+    has_breakpoint: bool = False  # whether it has the statement ``breakpoint()``
     entries: dict[str, EntryPoint] = field(default_factory=dict)  # found so far, by handler
 
     def handlers(self) -> frozenset[str]:
@@ -90,10 +91,11 @@ def compile_program(source: str, filename: str, prices: SourceCostParams, tree: 
     functions = {name: takes for node in _top_functions(tree.body) for name, takes in _callables(node, bound=False)}
     classes = tuple(_plan(node) for node in tree.body if isinstance(node, ast.ClassDef))
     uses_sdk = any(is_sdk(module) for module in _imported(nodes))
+    has_breakpoint = BREAKPOINT in source and any(breakpoint_name(node) is not None for node in nodes)
     del nodes
     with refusing(source):
         code = compile_tree(instrument(tree, prices, guarded=True), filename)
-    return Program(code, filename, tuple(source.splitlines()), spans, functions, classes, uses_sdk)
+    return Program(code, filename, tuple(source.splitlines()), spans, functions, classes, uses_sdk, has_breakpoint)
 
 
 def compile_tree(tree: ast.Module, filename: str) -> CodeType:

@@ -111,6 +111,10 @@ _NAMES: Final = """id hash open input eval exec compile globals locals vars dir 
     help aiter anext copyright credits license KeyboardInterrupt SystemExit __import__ __builtins__ __build_class__
     __loader__ __spec__ __file__ __cached__ __path__"""
 REFUSED_NAMES: Final = frozenset(_NAMES.split())
+BREAKPOINT: Final = "breakpoint"
+BREAKPOINT_ADVICE: Final = (
+    "remove it: only a development chain with the native engine stops there, at the statement breakpoint() alone"
+)
 _ATTRIBUTES: Final = """__globals__ __subclasses__ __code__ __builtins__ __traceback__ __closure__ __dict__ __self__
     __func__ __reduce__ __reduce_ex__ __getattribute__ __hash__ __sizeof__ __dir__ __loader__ __spec__ __file__
     __cached__ __path__ __and__ __or__ __sub__ __xor__ __rand__ __ror__ __rsub__ __rxor__ __weakref__
@@ -152,6 +156,7 @@ _PLAIN: Final = frozenset((
     ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.arg, ast.arguments, ast.Pass, ast.Starred, ast.Slice,
 ))  # fmt: skip
 """Kinds of nodes that break no rule by themselves."""
+_NO_STOPS: Final[frozenset[ast.AST]] = frozenset()
 _NAMED: Final[dict[type[ast.AST], str]] = {
     ast.Name: "id", ast.arg: "arg", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name", ast.ClassDef: "name",
     ast.Global: "names", ast.Nonlocal: "names", ast.alias: "name", ast.ExceptHandler: "name", ast.MatchAs: "name",
@@ -178,14 +183,14 @@ class _Inside(NamedTuple):
     comprehensions: int = 0
 
 
-def check_program(source: str, source_bytes_max: int) -> ast.Module:
-    """Return the tree of an actor's source, if it follows the rules.
+def check_program(source: str, source_bytes_max: int, *, breakpoints: bool = False) -> ast.Module:
+    """Return the tree of an actor's source, if it follows the rules; ``breakpoints`` as in `find_faults`.
 
     Raises:
         Rejection: As `find_faults`; ``NON_DETERMINISTIC_CODE`` with line, column and rule of the first fault, and
             the number of others.
     """
-    tree, found = find_faults(source, source_bytes_max)
+    tree, found = find_faults(source, source_bytes_max, breakpoints=breakpoints)
     if found:
         line, column, (rule, what, fix) = found[0]
         facts: dict[str, Fact] = {"line": line, "column": column, "rule": rule, "further": len(found) - 1}
@@ -194,8 +199,15 @@ def check_program(source: str, source_bytes_max: int) -> ast.Module:
     return tree
 
 
-def find_faults(source: str, source_bytes_max: int) -> tuple[ast.Module, list[tuple[int, int, Fault]]]:
+def find_faults(
+    source: str, source_bytes_max: int, *, breakpoints: bool = False
+) -> tuple[ast.Module, list[tuple[int, int, Fault]]]:
     """Return the tree of a source, and where it breaks a rule: line and column, from 1, in order, and what is wrong.
+
+    Args:
+        source: Of an actor.
+        source_bytes_max: The limit of its size, in UTF-8 bytes.
+        breakpoints: Whether the statement ``breakpoint()`` is allowed. Decision: D-118.
 
     Raises:
         Rejection: ``INVALID_DATA`` for source that is too large, in UTF-8 bytes, or not Python of the `GRAMMAR`.
@@ -205,7 +217,8 @@ def find_faults(source: str, source_bytes_max: int) -> tuple[ast.Module, list[tu
     tree = parse(source)
     nodes = list(_walk(tree))
     _check_shape(nodes, source)
-    found = sorted(_findings(nodes), key=itemgetter(0, 1))
+    stops = frozenset(_breakpoint_names(nodes)) if breakpoints and BREAKPOINT in source else _NO_STOPS
+    found = sorted(_findings(nodes, stops), key=itemgetter(0, 1))
     is_formatted = any(type(node) is ast.JoinedStr for node, _, _ in nodes)
     del nodes  # a compiler needs the memory
     with refusing(source):
@@ -326,14 +339,29 @@ def _braces(node: ast.JoinedStr) -> int:
     return max((1 + (_braces(each) if isinstance(each, ast.JoinedStr) else 0) for each in within), default=0)
 
 
-def _findings(nodes: Sequence[_Place]) -> Iterator[tuple[int, int, Fault]]:
-    """Yield every violation of a rule with line, from 1, and byte in it, in no particular order."""
+def breakpoint_name(node: ast.AST) -> ast.Name | None:
+    """Return the name in the statement ``breakpoint()``; None for any other node."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name) as found, args=[], keywords=[])) if name == BREAKPOINT:
+            return found
+    return None
+
+
+def _breakpoint_names(nodes: Sequence[_Place]) -> Iterator[ast.AST]:
+    return (found for node, _, _ in nodes if (found := breakpoint_name(node)) is not None)
+
+
+def _findings(nodes: Sequence[_Place], stops: frozenset[ast.AST]) -> Iterator[tuple[int, int, Fault]]:
+    """Yield every violation of a rule with line, from 1, and byte in it, in no particular order.
+
+    Nodes in ``stops`` are names that are allowed where they stand.
+    """
     bound = frozenset(name for node, _, _ in nodes if _binds(node) for name in _identifiers(node))
     for node, inside, _ in nodes:
         for name in _identifiers(node):
             if name.startswith("_"):
                 yield from (_placed(node, fault) for fault in _name_faults(name))
-        if type(node) not in _PLAIN:
+        if type(node) not in _PLAIN and node not in stops:
             yield from (_placed(node, fault) for fault in _faults(node, inside, bound))
 
 
@@ -352,7 +380,8 @@ def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[F
     match node:
         case ast.Name(id=name):
             if name in REFUSED_NAMES and isinstance(node.ctx, ast.Load) and name not in bound:
-                yield Fault("name", f"{name} is not available to actors")
+                fix = BREAKPOINT_ADVICE if name == BREAKPOINT else ""
+                yield Fault("name", f"{name} is not available to actors", fix)
         case ast.Attribute(attr=name):
             if name in REFUSED_ATTRIBUTES:
                 yield _attribute_fault(name)

@@ -499,6 +499,13 @@ def test_long_read_is_sent_away_when_too_many_wait(fifo: Api, monkeypatch: pytes
     assert fifo.request("GET", "/height").status_code == 200
 
 
+def test_documentation_is_served_as_markdown(fifo: Api) -> None:
+    """An agent begins with the index; a page that is not there is refused like any other path."""
+    assert "(/docs/tutorial/first-actor.md)" in fifo.request("GET", "/llms.txt").text
+    assert fifo.request("GET", "/docs/tutorial/first-actor.md").text.startswith("# First actor")
+    assert fifo.error("GET", "/docs/none.md", 404)["what"] == "there is no path '/docs/none.md'"
+
+
 def test_description_is_served_and_needs_nothing_from_elsewhere(fifo: Api) -> None:
     """Both paths have it, and the page for people lists every operation without a script or another host."""
     document = fifo.get("/openapi.json")

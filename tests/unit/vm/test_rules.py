@@ -39,6 +39,7 @@ REFUSED = [
     ("x = globals()", 1, 5, "name", "globals is not available to actors"),
     ("x = __import__('os')", 1, 5, "name", "__import__ is not available to actors"),
     ("breakpoint()", 1, 1, "name", "breakpoint is not available to actors"),
+    ("x = breakpoint()", 1, 5, "name", "breakpoint is not available to actors"),
     ("x = 'é' or (lambda: 0).__globals__", 1, 12, "attribute", ".__globals__ leads out of the program"),
     ("x = ().__class__.__base__.__subclasses__()", 1, 5, "attribute", ".__subclasses__ leads out of the program"),
     ("x = len.__self__", 1, 5, "attribute", ".__self__ leads out of the program"),

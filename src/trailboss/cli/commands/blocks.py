@@ -207,8 +207,8 @@ def block(
     events = [event for receipt in receipts for event in receipt.events] + own
     width = output.console().width
     output.print_section("Transactions", TRANSACTION_COLUMNS, list(map(_transaction_row, found.transactions)), limit)
-    output.print_section("Receipts", RECEIPT_COLUMNS, list(map(_receipt_row, receipts)), limit)
-    output.print_section("Events", EVENT_COLUMNS, [_event_row(each, width) for each in events], limit)
+    output.print_section("Receipts", RECEIPT_COLUMNS, list(map(receipt_row, receipts)), limit)
+    output.print_section("Events", EVENT_COLUMNS, [event_row(each, width) for each in events], limit)
     if found.is_header_only:
         output.note(f"this node joined the network at block {found.height}, and has its header alone")
     elif not (found.transactions or receipts or events):
@@ -258,13 +258,15 @@ def _transaction_row(transaction: Transaction) -> tuple[output.Cell, ...]:
     return transaction_hash(transaction), transaction.sender, str(transaction.nonce), words
 
 
-def _receipt_row(receipt: Receipt) -> tuple[output.Cell, ...]:
+def receipt_row(receipt: Receipt) -> tuple[output.Cell, ...]:
+    """Return the cells of `RECEIPT_COLUMNS`."""
     status = receipt.status if receipt.error is None else f"{receipt.status}: E{receipt.error.code}"
     used = (receipt.cycles_used, receipt.cells_used)
     return receipt.origin, receipt.timer_id, receipt.actor, status, *used, format_cby(receipt.fee_paid)
 
 
-def _event_row(event: Event, width: int) -> tuple[output.Cell, ...]:
+def event_row(event: Event, width: int) -> tuple[output.Cell, ...]:
+    """Return the cells of `EVENT_COLUMNS`; data for a line of so many columns."""
     return event.name, event.emitter, event.timer_id, data_words(event, width)
 
 
@@ -320,7 +322,7 @@ def events(
         output.print_json({"events": latest[::-1], "more": more})
         return
     width = output.console().width
-    rows = [(str(each.block_height), *_event_row(each, width)) for each in reversed(latest)]
+    rows = [(str(each.block_height), *event_row(each, width)) for each in reversed(latest)]
     output.print_table("Events", EVENTS, rows, "no such events")
     if more:
         output.note(f"these are the last {len(latest)}; --limit 0 shows all")

@@ -137,7 +137,7 @@ def _traces(chain: Chain, last: int, advance: Callable[[], None]) -> list[BlockT
     """Build blocks again up to a height; return what each did, from block 1 on."""
 
     def replay(image: bytes) -> list[BlockTrace]:
-        collector = TraceCollector(chain.params, image)
+        collector = TraceCollector(chain.params, image, breakpoints=chain.genesis.allows_breakpoints)
         traces: list[BlockTrace] = []
 
         def take(block: Block) -> None:

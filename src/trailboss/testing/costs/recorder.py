@@ -67,7 +67,7 @@ class RecordedChain(Chain):
 
     def _begin(self, genesis: Genesis, params: ChainParams, engine: Engine, store: Store, blocks: History) -> None:
         engine.close()
-        self._collector = TraceCollector(params, genesis.image)
+        self._collector = TraceCollector(params, genesis.image, breakpoints=genesis.allows_breakpoints)
         self._native = TraceCollector(params, NATIVE) if genesis.image else None
         self._staged = None
         super()._begin(genesis, params, self._collector.engine, store, blocks)

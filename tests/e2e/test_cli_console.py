@@ -1,0 +1,70 @@
+"""``trailboss console``: in a terminal, with ``-c``, with a script, on a directory."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Run
+from tests.terminals import converse
+
+CLOCK = Path(__file__).resolve().parents[2] / "examples/actors/clock.py"
+PROGRAM = [sys.executable, "-m", "trailboss", "console"]
+
+
+@pytest.mark.slow
+def test_console_answers_what_is_typed(tmp_path: Path) -> None:
+    """Tables for lists, sentences for a timer, a message for an error of ours, the line for an error of Python."""
+    lines = [
+        f"clock = deploy({str(CLOCK)!r}, value=20 * CBY)", "clock", "mine(12)", "timers()", "explain(timers()[0])",
+        "_.timer_id == timers()[0].timer_id", "chain.mine(0)", "1 / 0", "call(clock, 'ticks').cycles_used > 0",
+        "exit()",
+    ]  # fmt: skip
+    settings = {"HOME": str(tmp_path), "COLUMNS": "100", "PYTHONPATH": os.pathsep.join(sys.path)}
+    shown = converse(PROGRAM, lines, ">>> ", **settings)
+    assert "a fresh chain, fifo, native engine, height 0, 10 accounts" in shown
+    assert "warning: init: it schedules a timer without the entitlement" in shown
+    assert "clock\n<Actor 0x" in shown
+    assert "height   handler   actor" in shown
+    assert "next: fires at height 16 as things stand" in shown
+    assert "timer_id == timers()[0].timer_id\nTrue\n" in shown
+    assert "Rejection: E1213 invalid_data: mine(0): at least one block" in shown
+    assert 'File "<console>", line 1, in <module>\nZeroDivisionError' in shown
+    assert shown.count("True\n") == 2
+    assert "1 / 0" in (tmp_path / ".trailboss_history").read_text()
+
+
+def test_statements_run_on_a_fresh_chain(run: Run) -> None:
+    """With ``-c``; without a terminal from the standard input."""
+    assert run("console", "-c", "mine(3); print(chain.height)").stdout == "3\n"
+    assert run("console", "--mechanism", "lane", "-c", "print(chain)").stdout == "<LocalChain lane, height 0>\n"
+    wrong = subprocess.run([*PROGRAM, "-c", "1 / 0"], capture_output=True, text=True, check=False)
+    assert (wrong.returncode, wrong.stderr.splitlines()[1]) == (1, '  File "<-c>", line 1, in <module>')
+    piped = subprocess.run(PROGRAM, input="print(chain.height)", capture_output=True, text=True, check=True)
+    assert piped.stdout == "0\n"
+
+
+def test_script_works_on_the_chain_of_a_directory(run: Run, tmp_path: Path) -> None:
+    """What it builds stays there."""
+    run("init", "chain", "--mechanism", "lane", "--param", "limits.call_depth_max=7")
+    (tmp_path / "script.py").write_text("mine(4)\nprint(chain.height)\n")
+    assert run("console", "script.py", "--chain", "chain").stdout == "4\n"
+    assert "height              4\n" in run("status", "--chain", "chain").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "status"),
+    [
+        (["-c", "chain.mine(0)"], "mine(0): at least one block", 1),
+        (["-c", "1", "script.py"], "both script.py and -c are given", 2),
+        (["--chain", "nowhere", "-c", "1"], "there is no chain at nowhere", 1),
+        (["--chain", "localhost:4000", "-c", "1"], "localhost:4000 is a node", 2),
+        (["--chain", "chain", "--preset", "public", "-c", "1"], "--chain and --preset are given", 2),
+        (["none.py"], "cannot read the script none.py", 2),
+    ],
+)
+def test_console_refuses_what_makes_no_sense(run: Run, arguments: list[str], words: str, status: int) -> None:
+    """With what it was given and what to give."""
+    assert words in run("console", *arguments, status=status).stderr

@@ -8,7 +8,7 @@ import yaml
 from hatchling.builders.wheel import WheelBuilder
 
 from tools.host_stub import STUB
-from trailboss.cli.commands.new import LAYOUT, TEMPLATES
+from trailboss.cli.commands.new import COMMON, LAYOUT, SHARED, TEMPLATES
 from trailboss.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ def test_wheel_has_templates_and_types(tmp_path: Path) -> None:
     assert STUB.removeprefix("src/") in names
     for template in TEMPLATES:
         for name in LAYOUT:
-            folder = template if name.endswith(".py") else "common"
+            folder = COMMON if name in SHARED else template
             assert f"trailboss/cli/templates/{folder}/{name}.template" in names
 
 

@@ -1,4 +1,4 @@
-"""``trailboss console``: in a terminal, with ``-c``, with a script, on a directory."""
+"""``trailboss console``: in a terminal, with ``-c``, with a script, on a directory, on a node."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Run
+from tests.e2e.test_cli_remote import running_node
 from tests.terminals import converse
 
 CLOCK = Path(__file__).resolve().parents[2] / "examples/actors/clock.py"
@@ -54,13 +55,42 @@ def test_script_works_on_the_chain_of_a_directory(run: Run, tmp_path: Path) -> N
     assert "height              4\n" in run("status", "--chain", "chain").stdout
 
 
+def test_console_works_on_a_node(run: Run) -> None:
+    """It deploys, calls, reads, simulates, mines and goes back there, and has the node's words for what cannot be."""
+    statements = f"""
+clock = deploy({str(CLOCK)!r}, value=20 * CBY)
+mark = chain.snapshot()
+mine(12)
+[timer] = timers()
+print(timer.handler, chain.forecast(5).timers[0].outcome, chain.explain(timer.timer_id).timer_id == timer.timer_id)
+simulated = clock.simulate("ticks", sender=accounts[0])
+print(clock.view("ticks").ok, simulated.cycles_used > 0, chain.simulate_fire(timer.timer_id).ok)
+print(chain.balance(clock) < 20 * CBY, call(clock, "ticks").ok)
+chain.set_balance(clock, 5)
+print(chain.balance(clock))
+chain.revert(mark)
+print(chain.height, chain.balance(clock) > 5)
+try:
+    chain.congest()
+except AttributeError as error:
+    print(error)
+"""
+    Path("script.py").write_text(statements)
+    with running_node("--pace", "auto", "--block-time", "3600s") as url:
+        shown = run("console", "script.py", "--url", url)
+    *values, last = shown.stdout.splitlines()
+    assert values == ["on_tick fires True", "True True True", "True True", "5", "1 True"]
+    assert last == "the chain of a node has no congest: only that of a directory or a fresh one has"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words", "status"),
     [
         (["-c", "chain.mine(0)"], "mine(0): at least one block", 1),
         (["-c", "1", "script.py"], "both script.py and -c are given", 2),
         (["--chain", "nowhere", "-c", "1"], "there is no chain at nowhere", 1),
-        (["--chain", "localhost:4000", "-c", "1"], "localhost:4000 is a node", 2),
+        (["--url", "localhost:1", "-c", "1"], "there is no node at http://localhost:1", 1),
+        (["--url", "localhost:1", "--preset", "public", "-c", "1"], "--url and --preset are given", 2),
         (["--chain", "chain", "--preset", "public", "-c", "1"], "--chain and --preset are given", 2),
         (["none.py"], "cannot read the script none.py", 2),
     ],

@@ -27,7 +27,11 @@ PANELS: Final = {
         ("testnet", "testnet:testnet", "Make, run, show and extend a network of validators on this machine."),
         ("init", "chain:init", "Create a chain in a directory."),
         ("status", "chain:status", "Show the state of the chain: height, roots, money, timers, size."),
-        ("console", "console:console", "Open a Python console on a chain: a fresh one, or that of a directory."),
+        (
+            "console",
+            "console:console",
+            "Open a Python console on a chain: a fresh one, or that of a directory or a node.",
+        ),
         (
             "mcp",
             "mcp:mcp",

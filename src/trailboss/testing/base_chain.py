@@ -38,7 +38,7 @@ from trailboss.testing.parties import (
     optional_address,
     show_printed,
 )
-from trailboss.views import Event, Receipt, TimerLife, TimerView, explain_timer
+from trailboss.views import Answer, Event, Receipt, TimerLife, TimerView, explain_timer
 from trailboss.views.explain.life import events_since
 from trailboss.views.labels import LabelBook, use_labels
 from trailboss.views.mechanism import globalbox_records
@@ -46,7 +46,7 @@ from trailboss.views.mechanism.auction_records import AuctionView, auction_of
 from trailboss.views.mechanism.base import Outlook
 from trailboss.views.mechanism.globalbox_records import EndedView, FireView, MailboxView
 from trailboss.views.mechanism.registry import views_for
-from trailboss.views.read_only_calls import try_timer
+from trailboss.views.read_only_calls import ask_actor, try_timer
 from trailboss.views.recent_blocks import BLOCKS
 from trailboss.views.records import block_prints, deployment_of, receipt_view
 from trailboss.views.timer_list import timer_view
@@ -103,8 +103,8 @@ class BaseChain:
             accounts=accounts,
             image=image_of(vm or self.default_vm),
         )
-        self.accounts = tuple(_account(account_name(index)) for index in range(accounts))
-        self.deployer = _account(DEPLOYER)
+        self.accounts = tuple(local_account(account_name(index)) for index in range(accounts))
+        self.deployer = local_account(DEPLOYER)
         self.proposer = genesis.proposer
         names = {bytes(each.address): each.name for each in (*self.accounts, self.deployer)}
         self.labels = LabelBook({**names, bytes(genesis.proposer): PROPOSER})
@@ -153,7 +153,7 @@ class BaseChain:
             RevertedError: If the deployment or the funding failed; within `one_block` when the block is built.
             ConfigurationError: If the path cannot be read.
         """
-        code = read_source(self.chain.engine, source)
+        code = self._read(source)
         # The nonce makes each address unique, also after a restart.
         salt = self.nonce(sender).to_bytes(8, "big")
         instruction, address = draft_deployment(
@@ -345,6 +345,10 @@ class BaseChain:
         """Return what is remembered of a timer of Globalbox that has ended; None if nothing is."""
         return globalbox_records.ended_timer_of(self.chain, timer_id)
 
+    def ask(self, actor: Address, handler: str, payload: bytes, sender: Address) -> Answer:
+        """Call a handler read-only; see `ActorHandle.view`."""
+        return ask_actor(self.chain, actor, handler, payload, sender=sender)
+
     def explain(self, timer_id: bytes) -> TimerLife:
         """Return a timer's whole life, with the reason for each decision about it.
 
@@ -398,6 +402,9 @@ class BaseChain:
         """Check that money and timers add up and that state and queue agree; raises InvariantError if not."""
         self.chain.check_invariants()
 
+    def _read(self, source: str | Path) -> bytes:
+        return read_source(self.chain.engine, source)
+
     def _view(self, timer: Timer) -> TimerView:
         return timer_view(timer, self.chain.tier(timer), self.chain.rules(), views_for(self.chain))
 
@@ -421,6 +428,7 @@ def _open_chain(chain_class: type[Chain], genesis: Genesis, data_dir: str | Path
     return chain
 
 
-def _account(name: str) -> TestAccount:
+def local_account(name: str) -> TestAccount:
+    """Return the development account of a name, as tests use it."""
     account = development.development_account(name)
     return TestAccount(account.name, account.address, account.private_key)

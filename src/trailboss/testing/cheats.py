@@ -11,7 +11,6 @@ from trailboss.model.actors import encode_manifest
 from trailboss.model.transactions import ClearMocks, SetBalance, SetCode, SetMock, SetStorage
 from trailboss.primitives.errors import Rejection
 from trailboss.testing.base_chain import BaseChain
-from trailboss.testing.outbox import read_source
 from trailboss.testing.parties import ActorHandle, Party, address_of_party
 from trailboss.views import Receipt
 from trailboss.views.mocks import mocks_of
@@ -47,7 +46,7 @@ class Cheats(BaseChain):
         The source is text or a path ending in ``.py``, and is checked as in `deploy`. A new actor belongs to the
         deployer. Not for a system actor. Decision: D-110.
         """
-        place, code = address_of_party(address), read_source(self.chain.engine, source)
+        place, code = address_of_party(address), self._read(source)
         receipt = self.system(SetCode(place, code, encode_manifest(entitlements)), check=True)
         return ActorHandle(self, place, receipt)
 

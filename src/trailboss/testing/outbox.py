@@ -100,10 +100,7 @@ class Outbox:
         self._put(gathered, self.additions([transaction for transaction, _ in gathered]))
 
     def _put(self, gathered: list[tuple[Transaction, PendingReceipt]], additions: Sequence[Transaction]) -> None:
-        before = self._chain.height
-        receipts = build_block(self._chain, [*(transaction for transaction, _ in gathered), *additions])
-        if self._chain.height > before:
-            show_printed(block_prints(self._chain.head))
+        receipts = self._receipts([*(transaction for transaction, _ in gathered), *additions])
         for (_, pending), receipt in zip(gathered, receipts, strict=False):
             pending.receive(traceable(self._chain, receipt))
         self.refused += (receipt for receipt in receipts if receipt.status == "refused")
@@ -114,8 +111,16 @@ class Outbox:
             if receipt.status == "refused":
                 raise RevertedError(receipt)
 
+    def _receipts(self, transactions: Sequence[Transaction]) -> list[Receipt]:
+        """Build a block of transactions, show what it prints, and return their receipts."""
+        before = self._chain.height
+        receipts = build_block(self._chain, transactions)
+        if self._chain.height > before:
+            show_printed(block_prints(self._chain.head))
+        return receipts
 
-def read_source(engine: Engine, source: str | Path) -> bytes:
+
+def read_source(engine: Engine | None, source: str | Path) -> bytes:
     """Return an actor's source, given as text or as a ``.py`` path. `ConfigurationError` if that cannot be read."""
     if isinstance(source, str) and ("\n" in source or not source.endswith(".py")):
         return source.encode()
@@ -124,5 +129,6 @@ def read_source(engine: Engine, source: str | Path) -> bytes:
         code = path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"cannot read actor source {path}: {error.strerror}") from None
-    engine.name_source(keccak256(code), str(path.resolve()))
+    if engine is not None:
+        engine.name_source(keccak256(code), str(path.resolve()))
     return code

@@ -12,7 +12,6 @@ from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
 from trailboss.views import Answer, Receipt, TimerView
 from trailboss.views.labels import labelled, labels_in_use, short_id
-from trailboss.views.read_only_calls import ask_actor
 from trailboss.views.records import Printed
 from trailboss.vm.failures import TRACEBACK
 
@@ -100,7 +99,7 @@ class ActorHandle(Struct, frozen=True):
     def view(self, handler: str, payload: bytes = b"", *, sender: TestAccount | None = None) -> Answer:
         """Call a handler read-only, by default as the first account: no transaction, no fee; changes are refused."""
         caller = (sender or self.chain.accounts[0]).address
-        answer = ask_actor(self.chain.chain, self.address, handler, payload, sender=caller)
+        answer = self.chain.ask(self.address, handler, payload, caller)
         show_printed(answer.printed)
         return answer
 

@@ -7,11 +7,11 @@ from typing import Any, TypedDict, Unpack
 from trailboss.chain.drafts import Terms
 from trailboss.chain.reader import ChainReader
 from trailboss.model.transactions import Instruction
+from trailboss.primitives.octets import Address
 from trailboss.rehearsal.forecast import FORECAST_BLOCKS, QueueForecast, forecast_queue
 from trailboss.rehearsal.overrides import Overrides
 from trailboss.rehearsal.simulate import simulate, simulate_fire, state_after
 from trailboss.testing.base_chain import BaseChain
-from trailboss.testing.outbox import read_source
 from trailboss.testing.parties import Party, address_of_party, show_printed
 from trailboss.views import Receipt
 
@@ -44,9 +44,8 @@ class Simulation(BaseChain):
         The options are those of `send` and those of this class. A refusal is a receipt with the status ``refused``.
         """
         terms = Terms(**{name: options.pop(name) for name in Terms.__struct_fields__ if name in options})
-        overrides, sender_address = self._overrides(**options), address_of_party(sender)
-        past, engine = self._past(height), self.chain.engine
-        receipt = simulate(past, engine, instruction, sender_address, terms=terms, overrides=overrides)
+        overrides = self._overrides(**options)
+        receipt = self._run(instruction, address_of_party(sender), terms, height, overrides)
         show_printed(receipt.printed)
         return receipt
 
@@ -55,14 +54,22 @@ class Simulation(BaseChain):
 
         Blocks are built on a fork until it fires. If it ends without a fire, the status is ``refused``.
         """
-        otherwise = self._overrides(**overrides)
-        receipt = simulate_fire(self._past(height), self.chain.engine, timer_id, overrides=otherwise)
+        receipt = self._run_fire(timer_id, height, self._overrides(**overrides))
         show_printed(receipt.printed)
         return receipt
 
     def forecast(self, blocks: int = FORECAST_BLOCKS) -> QueueForecast:
         """Return what becomes of the live timers in the next blocks, if nothing is sent; see `forecast_queue`."""
         return forecast_queue(self.chain, blocks, engine=self.chain.engine)
+
+    def _run(
+        self, instruction: Instruction, sender: Address, terms: Terms, height: int | None, overrides: Overrides
+    ) -> Receipt:
+        past = self._past(height)
+        return simulate(past, self.chain.engine, instruction, sender, terms=terms, overrides=overrides)
+
+    def _run_fire(self, timer_id: bytes, height: int | None, overrides: Overrides) -> Receipt:
+        return simulate_fire(self._past(height), self.chain.engine, timer_id, overrides=overrides)
 
     def _past(self, height: int | None) -> ChainReader:
         self._outbox.check_closed("simulate")
@@ -73,13 +80,10 @@ class Simulation(BaseChain):
         if unknown:
             known = ", ".join(Otherwise.__annotations__)
             raise TypeError(f"a simulation takes no {unknown[0]}; what can be otherwise is {known}")
-        engine = self.chain.engine
         return Overrides(
             balances={address_of_party(party): balance for party, balance in given.get("balances", {}).items()},
             slots={address_of_party(party): slots for party, slots in given.get("slots", {}).items()},
-            code={
-                address_of_party(party): read_source(engine, source) for party, source in given.get("code", {}).items()
-            },
+            code={address_of_party(party): self._read(source) for party, source in given.get("code", {}).items()},
             cycle_basefee=given.get("cycle_basefee"),
             cell_basefee=given.get("cell_basefee"),
             lane_basefee=given.get("lane_basefee"),

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from types import CodeType
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,16 +17,20 @@ from trailboss import __version__
 from trailboss.cli import output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.commands.blocks import EVENTS, RECEIPT_COLUMNS, event_row, receipt_row
-from trailboss.cli.errors import FAILED, Mistake
+from trailboss.cli.errors import FAILED, NODE_INSTALL, Mistake, installed
 from trailboss.cli.local_chains import open_local_chain
 from trailboss.cli.options import Mechanism, Preset, Text, argument, option
+from trailboss.cli.targets import is_url, node_url
 from trailboss.cli.values import read_file
 from trailboss.primitives.errors import TrailbossError
 from trailboss.sandbox.engines import engine_name
-from trailboss.testing import CBY, ActorHandle, LocalChain, TestAccount
+from trailboss.testing import CBY, ActorHandle, LocalChain
 from trailboss.views import Event, Receipt, TimerView
 from trailboss.views.explain.life import TimerLife
 from trailboss.views.text import counted
+
+if TYPE_CHECKING:
+    from trailboss.cli.node_chain import NodeChain
 
 HISTORY: Final = Path("~/.trailboss_history")  # what was typed, as Python keeps it
 TIMERS: Final = output.columns("timer | >height | handler | actor | payer? | >gas limit? | tier?")
@@ -38,20 +43,23 @@ def console(
     run: Invocation,
     script: Annotated[Path | None, argument("SCRIPT", "Python to run with these names.", "a prompt")] = None,
     statements: Annotated[Text, option("CODE", "Statements to run instead.", "a prompt", "-c")] = None,
-    place: Annotated[Text, option("DIR", "Directory of the chain.", "a fresh chain in memory", "--chain")] = None,
+    place: Annotated[
+        Text, option("DIR|URL", "Directory of the chain, or URL of a node.", "a fresh chain in memory", "--chain --url")
+    ] = None,
     preset: Preset = None,
     mechanism: Mechanism = None,
 ) -> None:
-    """Open a Python console on a chain: a fresh one, or that of a directory.
+    """Open a Python console on a chain: a fresh one, or that of a directory or a node.
 
-    The chain is a LocalChain, as in tests. What an expression gives is printed, lists of timers, receipts and events as
-    tables. Without a terminal it runs what it reads.
+    The chain is a LocalChain, as in tests; of a node it has the calls that a node answers. What an expression gives is
+    printed, lists of timers, receipts and events as tables. Without a terminal it runs what it reads.
 
     Example: trailboss console -c "print(chain.height)"
     """
     if script is not None and statements is not None:
         raise Mistake(f"both {script} and -c are given", "give one of the two")
-    chain = run.stack.enter_context(open_local_chain(place, preset=preset, mechanism=mechanism))
+    chain = _open(place, preset, mechanism)
+    run.stack.callback(chain.close)
     names = names_of(chain)
     run.stack.enter_context(warnings.catch_warnings())
     warnings.showwarning = _warn
@@ -65,12 +73,24 @@ def console(
         _talk(chain, names, "a fresh chain" if place is None else f"the chain in {place}")
 
 
-def names_of(chain: LocalChain) -> dict[str, Any]:
+def _open(place: str | None, preset: str | None, mechanism: str | None) -> "LocalChain | NodeChain":
+    if place is None or not is_url(place):
+        return open_local_chain(place, preset=preset, mechanism=mechanism)
+    for name, given in (("--preset", preset), ("--mechanism", mechanism)):
+        if given is not None:
+            raise Mistake(f"--url and {name} are given", "leave one out: a node's chain keeps what it started with")
+    with installed("commands on a node", NODE_INSTALL):
+        from trailboss.cli.node_chain import NodeChain  # noqa: PLC0415  # a console of its own does without it
+        from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415
+    return NodeChain(RemoteChain(node_url(place)))
+
+
+def names_of(chain: "LocalChain | NodeChain") -> dict[str, Any]:
     """Return what a console has at hand."""
 
-    def deploy(source: str | Path, *, sender: TestAccount = chain.accounts[0], **options: Any) -> ActorHandle:
+    def deploy(source: str | Path, **options: Any) -> ActorHandle:
         """Deploy an actor, a path or a text, from account 0; options as `LocalChain.deploy`."""
-        return chain.deploy(source, sender=sender, **options)
+        return chain.deploy(source, **{"sender": chain.accounts[0], **options})
 
     def call(actor: ActorHandle, handler: str, payload: bytes = b"", **options: Any) -> Receipt:
         """Call a handler from account 0; options as `ActorHandle.call`."""
@@ -126,6 +146,13 @@ def _run(text: str, name: str, names: dict[str, Any]) -> None:
 class Prompt(code.InteractiveConsole):
     """Reads statements and runs them; an error of ours is a message, without the lines of this package."""
 
+    def runcode(self, code: CodeType) -> None:
+        """Run a statement, on a node at its present height."""
+        refresh = getattr((self.locals or {}).get("chain"), "refresh", None)
+        if refresh is not None:
+            refresh()
+        super().runcode(code)
+
     def showtraceback(self) -> None:
         """Print what was raised, from the line that was typed."""
         error = sys.exception()
@@ -135,7 +162,7 @@ class Prompt(code.InteractiveConsole):
             traceback.print_exception(type(error), error, error.__traceback__.tb_next)
 
 
-def _talk(chain: LocalChain, names: dict[str, Any], which: str) -> None:
+def _talk(chain: "LocalChain | NodeChain", names: dict[str, Any], which: str) -> None:
     genesis = chain.chain.genesis
     banner = (
         f"Trailboss {__version__}: {which}, {genesis.mechanism}, {engine_name(genesis.image)} engine, height "

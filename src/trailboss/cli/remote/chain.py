@@ -58,13 +58,13 @@ class RemoteChain(ChainReader):
         """Read the present chain of a node; raises `NotFound` if there is none, `Refused` if it refuses."""
         self._client = Client(url)
         self.url = self._client.url
-        self._look()
+        self.refresh()
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
-    def _look(self) -> None:
+    def refresh(self) -> None:
         """Read the present chain."""
         opened = self._client.post("/state/views")
         self.genesis = decode_genesis(octets_of(opened["genesis"]))
@@ -95,7 +95,7 @@ class RemoteChain(ChainReader):
         answer = self._client.post_octets("/submit_wait", octets, expected=expected, timeout_ms=WAIT_MS)
         if "results" not in answer:
             raise Refused(read_error(answer["error"]))
-        self._look()
+        self.refresh()
         results = zip(transactions, answer["results"], strict=True)
         return [self._receipt(transaction, result) for transaction, result in results]
 
@@ -118,7 +118,7 @@ class RemoteChain(ChainReader):
         while monotonic() < end:
             found = self._client.get(f"/mempool/transaction/{tx_hash}")
             if found["block_height"] is not None:
-                self._look()
+                self.refresh()
                 return self._receipt_in(found["block_height"], octets_of(tx_hash))
             if found["error"] is not None:
                 return self._refused(found)
@@ -132,14 +132,14 @@ class RemoteChain(ChainReader):
         while self.height < height:
             seen = self.height
             self._client.post("/dev/advance", {"height": min(height, seen + ADVANCE_BLOCKS)})
-            self._look()
+            self.refresh()
             # A node at an interval may have built a block or two more by now.
             yield from self.blocks.since(seen + 1)
 
     def reorg(self, depth: int) -> None:
         """Drop blocks, and their transactions."""
         self._client.post("/dev/reorg", {"depth": depth, "keep_transactions": False})
-        self._look()
+        self.refresh()
 
     def mark(self) -> str:
         """Return a mark of the present point, for `go_back`."""
@@ -148,7 +148,7 @@ class RemoteChain(ChainReader):
     def go_back(self, mark: str) -> None:
         """Go back to a mark."""
         self._client.post("/dev/revert", {"snapshot": int(mark) if mark.isascii() and mark.isdecimal() else mark})
-        self._look()
+        self.refresh()
 
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
         """Send an instruction unsigned, as an account's."""
@@ -238,7 +238,7 @@ class RemoteChain(ChainReader):
             answer = self._client.post("/proof", members)
             if answer["state_root"] == str(self.state_root):
                 return proofs.Proof.from_json(answer["proof"])
-            self._look()
+            self.refresh()
         what = f"the state of {self.url} changes faster than it can be proven"
         raise NotFound(what, "stop its blocks meanwhile: run it with --pace manual")
 

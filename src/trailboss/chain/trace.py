@@ -32,7 +32,7 @@ class ExecutionTrace(Struct, frozen=True):
 
     @property
     def intrinsic_cycles(self) -> int:
-        """Cycles that the receipt has and no frame used: the price of the transaction, the question to an agent."""
+        """Cycles that the receipt has and no frame used: of the transaction, an agent, a frame that did not begin."""
         return self.receipt.cycles_used - (0 if self.frame is None else self.frame.cycles)
 
 

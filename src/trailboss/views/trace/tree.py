@@ -83,7 +83,8 @@ class _Drawing:
         )
         children = []
         if trace.intrinsic_cycles:
-            why = "the price of the transaction" if trace.instruction else "the question to its agent"
+            why = "the question to its agent" if trace.questions else "the base price of a frame that did not begin"
+            why = "the price of the transaction" if trace.instruction else why
             children.append(_node(f"{trace.intrinsic_cycles:,} cycles before any handler: {why}", DIM))
         for question in trace.questions:
             asked = self.frame(question)

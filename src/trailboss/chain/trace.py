@@ -76,8 +76,7 @@ class TraceCollector:
     def __init__(
         self, params: ChainParams, image: bytes, bounds: TraceBounds = UNBOUNDED, *, breakpoints: bool = False
     ) -> None:
-        limits = {"calls_max": bounds.calls, "value_max": bounds.value}
-        self._tracer = Tracer(params, self._note, _effects_of, **limits)  # type: ignore[arg-type]
+        self._tracer = Tracer(params, self._note, _effects_of, calls_max=bounds.calls, value_max=bounds.value)
         self.engine = traced_engine(params, image, self._tracer, breakpoints=breakpoints)
         self._frames: list[tuple[Envelope, FrameTrace]] = []
 

@@ -52,9 +52,9 @@ def time_words(timestamp_ms: int) -> str:
         return f"{timestamp_ms:,} ms since 1970"
 
 
-def clipped(text: str) -> str:
-    """Return a text cut to what a table has room for."""
-    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
+def clipped(text: str, width: int = TEXT_MAX) -> str:
+    """Return a text cut to a width, by default what a table has room for."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def failure_words(error: ErrorObject) -> str:

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.costs.baseline import Comparison, CostChange
 from trailboss.testing.costs.table import SHOWN_HASH, CostTable, HandlerCosts, RestCosts, merged
-from trailboss.views.text import counted
+from trailboss.views.text import clipped, counted
 from trailboss.vm.trace import NO_LINE
 
 GAP: Final = "  "
@@ -176,11 +176,6 @@ def grid(
     for row in (heads, *rows):
         numbers = (f"{row[at]:>{sizes[at]}}" for at in shown[1:])
         yield GAP + GAP.join((f"{last_part(row[0], name):<{name}}", *numbers))
-
-
-def clipped(text: str, width: int) -> str:
-    """Return a text cut to a width."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def last_part(text: str, width: int) -> str:

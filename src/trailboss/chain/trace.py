@@ -6,6 +6,7 @@ Decision: D-108
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import islice
+from typing import Final
 
 from msgspec import Struct
 
@@ -53,6 +54,8 @@ class TraceBounds(Struct, frozen=True):
 
 
 UNBOUNDED: TraceBounds = TraceBounds()
+TRACE_A_COPY: Final = "export the chain, and trace it with `trailboss trace` on the copy that you import"
+"""What to do about a trace that a node refuses."""
 
 
 class _NotedPrinting(Printing, eq=False, kw_only=True):
@@ -122,10 +125,9 @@ def trace_block(
         before = (each for each in islice(chain.blocks.eventful(), bounds.blocks + 1) if each.height < height)
         if sum(1 for _ in before) > bounds.blocks:
             what = (
-                f"more than {bounds.blocks:,} blocks with content come before block {height}, and a trace builds them"
+                f"more than {bounds.blocks:,} blocks with content come before block {height}; a trace builds them again"
             )
-            fix = "export the chain, and trace it with `trailboss trace` on the copy that you import"
-            raise Rejection(RejectionReason.INVALID_DATA, f"{what} again", fix, height=height, limit=bounds.blocks)
+            raise Rejection(RejectionReason.INVALID_DATA, what, TRACE_A_COPY, height=height, limit=bounds.blocks)
     with closing(replay_to(chain, height - 1, on_block)) as replica:
         return trace_next(replica, recorded, bounds)
 

@@ -178,7 +178,7 @@ class _BlockViews:
         record, frame = execution.receipt, execution.frame
         is_sent = record.origin is Origin.TRANSACTION
         about = Hash32(record.origin_hash) if any(record.origin_hash) else None
-        asked = (each for timer_id, each in self._traced.agents if record.timer_id and timer_id == record.timer_id)
+        asked = (each for timer_id, each in self._traced.agents if timer_id == record.timer_id)
         return Trace(
             receipt=receipt_view(record, self._height),
             transaction_hash=about,

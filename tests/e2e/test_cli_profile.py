@@ -56,7 +56,7 @@ def test_blocks_and_timers_of_a_directory_are_profiled(run: Run, ask: Ask) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told", "status"),
+    ("arguments", "message", "status"),
     [
         (["9..3"], "the chain has blocks 1 to 2", 1),
         (["0"], "the chain has blocks 1 to 2", 1),
@@ -70,8 +70,8 @@ def test_blocks_and_timers_of_a_directory_are_profiled(run: Run, ask: Ask) -> No
         ([CLOCK, "--blocks", "-1"], "-1 is too small", 2),
     ],
 )
-def test_what_cannot_be_profiled_is_refused(run: Run, arguments: list[object], told: str, status: int) -> None:
+def test_what_cannot_be_profiled_is_refused(run: Run, arguments: list[object], message: str, status: int) -> None:
     """With what there is, or what to give."""
     run("init")
     run("mine", 2)
-    assert told in " ".join(run("profile", *arguments, status=status).stderr.split())
+    assert message in " ".join(run("profile", *arguments, status=status).stderr.split())

@@ -44,7 +44,7 @@ def test_comparison_fits_and_names_what_grew(width: int) -> None:
     assert text.index("Shrunk") < text.index("new.py more") < text.index("old.py less")
 
 
-def test_lines_that_were_not_compared_are_told() -> None:
+def test_report_names_lines_that_were_not_compared() -> None:
     """The reason is in the report."""
     found = Comparison([CHANGE], lines={(CHANGE.source, HANDLER): None})
     assert "where other tests called" in "\n".join(comparison_text(found, 80, Fraction(0)))

@@ -198,7 +198,7 @@ def read_baseline(path: Path) -> Baseline:
     """Return the baseline in a file.
 
     Raises:
-        ConfigurationError: If there is no file, or it is none.
+        ConfigurationError: If the file is not there, cannot be read, or holds no baseline.
     """
     again = "\nwrite one with: pytest --trailboss-costs-save"
     try:

@@ -20,7 +20,7 @@ REST: Final[Mapping[Origin, str]] = {
     Origin.MESSAGE: "deliveries of messages",
 }
 """What an execution uses outside frames: the intrinsic price of a transaction with what it deploys or sends; what its
-agent used before a fire.
+agent used before a fire; the base price of a frame that did not begin.
 """
 
 

@@ -18,6 +18,7 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.accounts import known_names, label_of
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import Receipt, content_of, receipt_view
+from trailboss.views.text import parser_lines
 from trailboss.views.timer_list import unknown_words
 from trailboss.views.trace.records import (
     BlockTraces,
@@ -194,7 +195,7 @@ class _BlockViews:
         return self._traced.block.height
 
     def _frame(self, trace: FrameTrace) -> FrameView:
-        frame, source = trace.frame, trace.frame.source.splitlines()
+        frame, source = trace.frame, parser_lines(trace.frame.source)
         nested = sum(each.cycles for each in trace.nested)
         return FrameView(
             actor=Address(frame.actor),

@@ -56,19 +56,22 @@ def test_blocks_and_timers_of_a_directory_are_profiled(run: Run, ask: Ask) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told", "status"),
+    ("arguments", "message", "status"),
     [
         (["9..3"], "the chain has blocks 1 to 2", 1),
         (["0"], "the chain has blocks 1 to 2", 1),
         (["2"], "nothing ran in 2", 1),
         (["soon"], "'soon' is no timer id", 2),
         (["1", "tick"], "1 is no source", 2),
+        (["1", "--preset", "mainnet"], "1 is no source", 2),
+        (["1", "--value", "0"], "1 is no source", 2),
+        ([CLOCK, "--payload", "x"], "--payload x: no handler is named", 2),
         (["gone.py"], "cannot read actor source gone.py", 1),
         ([CLOCK, "--blocks", "-1"], "-1 is too small", 2),
     ],
 )
-def test_what_cannot_be_profiled_is_refused(run: Run, arguments: list[object], told: str, status: int) -> None:
+def test_what_cannot_be_profiled_is_refused(run: Run, arguments: list[object], message: str, status: int) -> None:
     """With what there is, or what to give."""
     run("init")
     run("mine", 2)
-    assert told in " ".join(run("profile", *arguments, status=status).stderr.split())
+    assert message in " ".join(run("profile", *arguments, status=status).stderr.split())

@@ -223,6 +223,26 @@ def test_breakpoint_stops_in_the_code_that_the_sdk_makes_of_a_continuation():
     assert stops == ["breakpoint()", "breakpoint()"]
 
 
+def test_debugger_shows_lines_after_a_trace_of_the_same_source():
+    """The engine of a trace forgets its sources when it ends, and the chain's goes on."""
+    stops = []
+
+    def look():
+        frame = sys._getframe().f_back
+        stops.append(linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip())
+
+    source = "def stop(payload):\n    breakpoint()\n"
+    with LocalChain(vm="native") as chain:
+        actor = chain.deploy(source, sender=chain.accounts[0])
+        hook, sys.breakpointhook = sys.breakpointhook, look
+        try:
+            assert str(actor.call("stop", sender=chain.accounts[0], check=True).trace)
+            actor.call("stop", sender=chain.accounts[0], check=True)
+        finally:
+            sys.breakpointhook = hook
+    assert stops == ["breakpoint()", "breakpoint()"]
+
+
 def test_quitting_the_debugger_builds_no_block():
     """Whatever the actor catches; the chain is as before."""
     import bdb  # noqa: PLC0415

@@ -105,6 +105,17 @@ def check_all(chain: LocalChain) -> list[Trace]:
     return found
 
 
+def test_delivery_without_a_frame_says_what_its_cycles_are(chain: LocalChain) -> None:
+    """A message to an address without an actor costs the base price of a frame; no agent has been asked."""
+    source = "import pvm_host\n\ndef send(payload):\n    pvm_host.send_message(payload, b'')\n"
+    sender = chain.deploy(source, sender=chain.accounts[0], value=5 * CBY)
+    sent = sender.call("send", chain.accounts[1].address, sender=chain.accounts[0], check=True)
+    delivery = chain.trace_block(sent.block_height).traces[-1]
+    check_sums(delivery)
+    assert delivery.receipt.origin == "message"
+    assert "10,000 cycles before any handler: the base price of a frame that did not begin" in str(delivery)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIVES)
 def test_sums_are_those_of_the_receipts_in_the_life_of_an_example(name: str) -> None:

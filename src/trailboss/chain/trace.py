@@ -6,6 +6,7 @@ Decision: D-108
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import islice
+from typing import Final
 
 from msgspec import Struct
 
@@ -32,7 +33,7 @@ class ExecutionTrace(Struct, frozen=True):
 
     @property
     def intrinsic_cycles(self) -> int:
-        """Cycles that the receipt has and no frame used: the price of the transaction, the question to an agent."""
+        """Cycles that the receipt has and no frame used: of the transaction, an agent, a frame that did not begin."""
         return self.receipt.cycles_used - (0 if self.frame is None else self.frame.cycles)
 
 
@@ -53,6 +54,8 @@ class TraceBounds(Struct, frozen=True):
 
 
 UNBOUNDED: TraceBounds = TraceBounds()
+TRACE_A_COPY: Final = "export the chain, and trace it with `trailboss trace` on the copy that you import"
+"""What to do about a trace that a node refuses."""
 
 
 class _NotedPrinting(Printing, eq=False, kw_only=True):
@@ -76,8 +79,7 @@ class TraceCollector:
     def __init__(
         self, params: ChainParams, image: bytes, bounds: TraceBounds = UNBOUNDED, *, breakpoints: bool = False
     ) -> None:
-        limits = {"calls_max": bounds.calls, "value_max": bounds.value}
-        self._tracer = Tracer(params, self._note, _effects_of, **limits)  # type: ignore[arg-type]
+        self._tracer = Tracer(params, self._note, _effects_of, calls_max=bounds.calls, value_max=bounds.value)
         self.engine = traced_engine(params, image, self._tracer, breakpoints=breakpoints)
         self._frames: list[tuple[Envelope, FrameTrace]] = []
 
@@ -123,10 +125,9 @@ def trace_block(
         before = (each for each in islice(chain.blocks.eventful(), bounds.blocks + 1) if each.height < height)
         if sum(1 for _ in before) > bounds.blocks:
             what = (
-                f"more than {bounds.blocks:,} blocks with content come before block {height}, and a trace builds them"
+                f"more than {bounds.blocks:,} blocks with content come before block {height}; a trace builds them again"
             )
-            fix = "export the chain, and trace it with `trailboss trace` on the copy that you import"
-            raise Rejection(RejectionReason.INVALID_DATA, f"{what} again", fix, height=height, limit=bounds.blocks)
+            raise Rejection(RejectionReason.INVALID_DATA, what, TRACE_A_COPY, height=height, limit=bounds.blocks)
     with closing(replay_to(chain, height - 1, on_block)) as replica:
         return trace_next(replica, recorded, bounds)
 

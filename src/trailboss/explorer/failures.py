@@ -20,6 +20,7 @@ from trailboss.explorer.text import visible
 from trailboss.node.options import HOST
 from trailboss.primitives.errors import ErrorObject, Rejection, ViewGoneError
 from trailboss.views.accounts import source_of
+from trailboss.views.text import parser_lines
 
 NOT_FOUND: Final = 404
 BAD_REQUEST: Final = 400
@@ -35,7 +36,6 @@ LINE_MAX: Final = 400
 CONTEXT_MAX: Final = 24
 BLOCKS_AHEAD: Final = 60  # blocks ahead for which a timer is suggested: time enough to type the command
 SHOWN_APART: Final = ("traceback", "exception_type", "exception_message")
-_ENDS: Final = re.compile(r"\r\n|\r|\n")  # Where Python ends a line; `str.splitlines` knows more
 _LINE: Final = re.compile(r"line (\d{1,9}), in ([^:]*): (.*)", re.DOTALL)
 
 
@@ -127,7 +127,7 @@ def traceback_lines(lines: Sequence[str]) -> list[TracebackLine]:
 def source_lines(source: bytes) -> list[str]:
     """Return the lines of a source as they can be shown; tabs are four blanks."""
     found = source.decode("utf-8", errors="replace")
-    return [visible(line.expandtabs(4), LINE_MAX) for line in _ENDS.split(found)]
+    return [visible(line.expandtabs(4), LINE_MAX) for line in parser_lines(found)]
 
 
 def _excerpt(source: Sequence[str], marked: Sequence[TracebackLine], actor: bytes) -> Code:

@@ -9,7 +9,7 @@ from threading import Event, Lock
 from time import monotonic, sleep
 from typing import Final
 
-from trailboss.chain.trace import TraceBounds
+from trailboss.chain.trace import TRACE_A_COPY, TraceBounds
 from trailboss.chain.view import ChainView
 from trailboss.index import Index
 from trailboss.model.blocks import Block
@@ -24,7 +24,6 @@ BOUNDS: Final = TraceBounds(blocks=10_000, calls=5_000, value=1_024)
 SECONDS_MAX: Final = 30  # time that building the blocks again may take
 KEPT: Final = 8  # traced blocks that are kept: those who look at one page ask again with each block
 PAUSE_SECONDS: Final = 0.0002  # after each block, so that a block of the chain's own comes in between
-LATER: Final = "export the chain, and trace it with `trailboss trace` on the copy that you import"
 
 
 class TraceBusyError(TrailbossError):
@@ -84,9 +83,7 @@ class TraceRoom:
         if self._stops.is_set():
             raise StoppingError(STOPPING)
         if self._now() > end:
-            what = (
-                f"block {block.height} is reached after {SECONDS_MAX} s: a trace builds all blocks again, for so long"
-            )
-            raise Rejection(RejectionReason.INVALID_DATA, what, LATER, height=block.height)
+            what = f"the trace has reached block {block.height} after {SECONDS_MAX} s, which are the limit"
+            raise Rejection(RejectionReason.INVALID_DATA, what, TRACE_A_COPY, height=block.height, limit=SECONDS_MAX)
         if block.receipts:
             sleep(PAUSE_SECONDS)

@@ -1,5 +1,6 @@
 """Bytes, numbers and what actors say, as people read them."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -16,6 +17,7 @@ WIDE: Final = 180  # columns from which on ids within a text are shown in full
 RUNS_MAX: Final = 4  # runs of blocks that are named one by one; of more only the first and the last
 MILLISECONDS: Final = 1_000
 COMMON_TEXT: Final = frozenset(map(chr, range(0x20, 0x7F)))
+_LINE_ENDS: Final = re.compile(r"\r\n|\r|\n")
 
 
 def words(octets: bytes) -> str:
@@ -29,6 +31,15 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+
+
+def parser_lines(source: str) -> list[str]:
+    r"""Return the lines of a source as Python's parser counts them, other than `str.splitlines`.
+
+    >>> parser_lines("a = 1\r\nb = '\x0c\u2028'\n")
+    ['a = 1', "b = '\x0c\u2028'", '']
+    """
+    return _LINE_ENDS.split(source)
 
 
 def counted(count: int, word: str) -> str:
@@ -52,9 +63,9 @@ def time_words(timestamp_ms: int) -> str:
         return f"{timestamp_ms:,} ms since 1970"
 
 
-def clipped(text: str) -> str:
-    """Return a text cut to what a table has room for."""
-    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
+def clipped(text: str, width: int = TEXT_MAX) -> str:
+    """Return a text cut to a width, by default what a table has room for."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def failure_words(error: ErrorObject) -> str:

@@ -228,6 +228,8 @@ class NativeEngine:
         if self._may_stop or EDITOR in sys.modules:
             debugger = self.find_debugger()
             if debugger is not None:
+                # Another engine of this process, as of a trace, may have forgotten the same source.
+                _keep_lines(program)
                 return WatchedGauge(debugger, NativeEngine._attempt.__code__, *limits)
         return self._new_gauge(program, *limits)
 
@@ -309,9 +311,7 @@ class NativeEngine:
                 program = compile_program(source, filename, self._params.source, tree)
             self._programs[code_hash] = program
             self._may_stop |= self._breakpoints and program.has_breakpoint
-            if code_hash not in self._files:
-                lines = [line + "\n" for line in program.lines]
-                linecache.cache[filename] = (len(source), None, lines, filename)
+            _keep_lines(program)
             if len(self._programs) > PROGRAMS_KEPT:
                 linecache.cache.pop(self._programs.popitem(last=False)[1].filename, None)
         self._programs.move_to_end(code_hash)
@@ -344,6 +344,13 @@ class NativeEngine:
             raise OSError(f"the source of {function.__qualname__} is not the actor's")
         first, last = code.co_firstlineno, program.spans[code.co_firstlineno]
         return "\n".join(program.lines[first - 1 : last]) + "\n"
+
+
+def _keep_lines(program: Program) -> None:
+    """Give debuggers the lines of a program that has no file."""
+    if program.filename.startswith("<"):
+        lines = [line + "\n" for line in program.lines]
+        linecache.cache[program.filename] = (len(lines), None, lines, program.filename)
 
 
 def _go_on() -> None:

@@ -156,7 +156,6 @@ _PLAIN: Final = frozenset((
     ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.arg, ast.arguments, ast.Pass, ast.Starred, ast.Slice,
 ))  # fmt: skip
 """Kinds of nodes that break no rule by themselves."""
-_NO_STOPS: Final[frozenset[ast.AST]] = frozenset()
 _NAMED: Final[dict[type[ast.AST], str]] = {
     ast.Name: "id", ast.arg: "arg", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name", ast.ClassDef: "name",
     ast.Global: "names", ast.Nonlocal: "names", ast.alias: "name", ast.ExceptHandler: "name", ast.MatchAs: "name",
@@ -217,8 +216,8 @@ def find_faults(
     tree = parse(source)
     nodes = list(_walk(tree))
     _check_shape(nodes, source)
-    stops = frozenset(_breakpoint_names(nodes)) if breakpoints and BREAKPOINT in source else _NO_STOPS
-    found = sorted(_findings(nodes, stops), key=itemgetter(0, 1))
+    stops = filter(None, (breakpoint_name(node) for node, _, _ in nodes if breakpoints))
+    found = sorted(_findings(nodes, frozenset(stops)), key=itemgetter(0, 1))
     is_formatted = any(type(node) is ast.JoinedStr for node, _, _ in nodes)
     del nodes  # a compiler needs the memory
     with refusing(source):
@@ -347,11 +346,7 @@ def breakpoint_name(node: ast.AST) -> ast.Name | None:
     return None
 
 
-def _breakpoint_names(nodes: Sequence[_Place]) -> Iterator[ast.AST]:
-    return (found for node, _, _ in nodes if (found := breakpoint_name(node)) is not None)
-
-
-def _findings(nodes: Sequence[_Place], stops: frozenset[ast.AST]) -> Iterator[tuple[int, int, Fault]]:
+def _findings(nodes: Sequence[_Place], stops: frozenset[ast.Name]) -> Iterator[tuple[int, int, Fault]]:
     """Yield every violation of a rule with line, from 1, and byte in it, in no particular order.
 
     Nodes in ``stops`` are names that are allowed where they stand.

@@ -88,7 +88,6 @@ class Tracer:
     """Follows the frames of one engine, whose frames run one at a time.
 
     Attributes:
-        on_frame: Called with each outermost frame and its host, when the frame begins.
         files: Files of programs that have been named, by code hash.
     """
 
@@ -96,21 +95,21 @@ class Tracer:
         self,
         params: ChainParams,
         on_frame: Callable[[Host, FrameTrace], None],
-        effects_of: Callable[[Host], Sequence[Effect]] = lambda _: (),
+        effects_of: Callable[[Host], Sequence[Effect]],
         *,
-        calls_max: int | None = None,
-        value_max: int = VALUE_MAX,
+        calls_max: int | None,
+        value_max: int,
     ) -> None:
         """Prepare a tracer.
 
         Args:
             params: The chain's parameters.
-            on_frame: What gets the outermost frames.
+            on_frame: Called with each outermost frame and its host, when the frame begins.
             effects_of: Returns what a host's transaction has asked for so far.
             calls_max: Host calls without a nested frame that are kept, of all frames together; None for all.
             value_max: Bytes or characters of a value that are kept.
         """
-        self.on_frame = on_frame
+        self._on_frame = on_frame
         self.files: dict[bytes, str] = {}
         self._params = params
         self._effects_of = effects_of
@@ -130,7 +129,7 @@ class Tracer:
         if self._open:
             self._calling[-1].frame = trace
         else:
-            self.on_frame(host, trace)
+            self._on_frame(host, trace)
         self._open.append(trace)
         return trace
 

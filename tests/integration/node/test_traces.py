@@ -95,7 +95,7 @@ def test_trace_is_refused_when_too_much_comes_before_it(fifo: Api, monkeypatch: 
     assert fifo.get("/trace/2")["block_height"] == 2
     times = iter((0, *(31 for _ in range(100))))
     room = TraceRoom(fifo.node.index, lambda: next(times))
-    with pytest.raises(Rejection, match="is reached after 30 s"):
+    with pytest.raises(Rejection, match="has reached block 1 after 30 s"):
         room.trace(fifo.node.view, 3)
     room.stop()
     times = iter(0 for _ in range(100))

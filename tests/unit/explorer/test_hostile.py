@@ -1,13 +1,9 @@
 """What an actor chooses is shown as text, whatever it is."""
 
 import re
-from collections.abc import Iterator
-
-import pytest
 
 from tests.unit.explorer.standin import StandIn, ask, look, section, words
 from tests.unit.explorer.test_pages import built
-from tools.explorer_scene import deploy_hostile, open_scene
 from trailboss.explorer.documents import (
     Cell,
     Chart,
@@ -39,16 +35,6 @@ from trailboss.model.transactions import transaction_hash
 from trailboss.views.timer_list import TimerFilter
 
 PAGE_BYTES_MAX = 400_000
-
-
-@pytest.fixture(scope="module")
-def hostile() -> Iterator[StandIn]:
-    """Return a stand-in whose chain has the hostile actor."""
-    scene = open_scene("fifo")
-    deploy_hostile(scene)
-    node = StandIn(scene)
-    yield node
-    node.close()
 
 
 def test_pages_show_text_alone_when_an_actor_is_hostile(hostile: StandIn) -> None:

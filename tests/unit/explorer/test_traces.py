@@ -1,13 +1,9 @@
 """The pages of traces: made when asked for, linked from what they are about, and safe whatever an actor says."""
 
 import re
-from collections.abc import Iterator
-
-import pytest
 
 from tests.unit.explorer.standin import StandIn, ask, look, section
 from tests.unit.explorer.test_pages import built
-from tools.explorer_scene import deploy_hostile, open_scene
 from trailboss.explorer import links
 from trailboss.explorer.documents import CallTree, Notice
 from trailboss.explorer.pages import PAGES
@@ -17,16 +13,6 @@ from trailboss.explorer.pages.traces import trace
 from trailboss.explorer.renderer import section_html
 from trailboss.explorer.routes import build_document
 from trailboss.model.transactions import transaction_hash
-
-
-@pytest.fixture(scope="module")
-def hostile() -> Iterator[StandIn]:
-    """Return a stand-in whose chain has the hostile actor."""
-    scene = open_scene("fifo")
-    deploy_hostile(scene)
-    node = StandIn(scene)
-    yield node
-    node.close()
 
 
 def test_page_shows_the_tree_and_no_markup_of_an_actor(hostile: StandIn) -> None:

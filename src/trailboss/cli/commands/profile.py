@@ -65,12 +65,16 @@ def profile(
     recorder = CostRecorder(Path.cwd(), with_flames=speedscope is not None)
     failed: Receipt | None = None
     if subject.endswith(SUFFIX):
+        if payload and handler is None:
+            fix = "name the handler after the source; the creation call takes --init-payload"
+            raise Mistake(f"--payload {payload}: no handler is named that takes it", fix)
         payloads = [parse_payload(each, as_cbor=cbor and bool(each)) for each in (init_payload, payload)]
         funds = FUNDS if value is None else value
         with _chain(recorder, mechanism or MECHANISM, preset or PRESET) as chain:
             failed = _run_actor(chain, subject, handler, payloads, funds, blocks)
-    elif handler is not None or payload or init_payload or blocks:
-        raise Mistake(f"{subject} is no source, and only a source is called", f"give a file that ends in {SUFFIX}")
+    elif any((handler, payload, init_payload, cbor, value is not None, blocks, mechanism, preset)):
+        what = f"{subject} is no source, and only a source is called"
+        raise Mistake(what, f"give a file that ends in {SUFFIX}, or leave out what the call takes")
     else:
         _replay(run, subject, recorder)
     table, flames = recorder.table, recorder.flames
@@ -127,14 +131,14 @@ def _replay(run: Invocation, subject: str, recorder: CostRecorder) -> None:
             what = f"there are no blocks {subject} to profile: the chain has blocks 1 to {chain.height} above genesis"
             raise NotFound(what, "name some of these, the lower height first")
         with output.progress("replaying", last, quiet=run.as_json) as advance:
-            traces = _traces(chain, last, advance)
-        for trace in traces[first - 1 :]:
+            traces = _traces(chain, first, last, advance)
+        for trace in traces:
             ours = tuple(each for each in trace.executions if timer_id in (b"", each.receipt.timer_id))
             recorder.add(replace(trace, executions=ours), {})
 
 
-def _traces(chain: Chain, last: int, advance: Callable[[], None]) -> list[BlockTrace]:
-    """Build blocks again up to a height; return what each did, from block 1 on."""
+def _traces(chain: Chain, first: int, last: int, advance: Callable[[], None]) -> list[BlockTrace]:
+    """Build blocks again up to the last one that is meant; return what each did, from the first of them on."""
 
     def replay(image: bytes) -> list[BlockTrace]:
         collector = TraceCollector(chain.params, image, breakpoints=chain.genesis.allows_breakpoints)
@@ -142,7 +146,9 @@ def _traces(chain: Chain, last: int, advance: Callable[[], None]) -> list[BlockT
 
         def take(block: Block) -> None:
             advance()
-            traces.append(collector.take(block))
+            trace = collector.take(block)
+            if block.height >= first:
+                traces.append(trace)
 
         with closing(collector.engine):
             replay_to(chain, last, take, engine=collector.engine)

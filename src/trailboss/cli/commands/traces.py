@@ -29,21 +29,18 @@ def trace(
 
     Example: trailboss trace 0x6e3d2443 --lines
     """
-    chain, tree = run.chain, None
+    chain = run.chain
     found = resolve_execution(chain, subject)
-    document: object = None
-    if isinstance(chain, DirectoryChain):
-        document = traces = _traces(chain, found, quiet=run.as_json)
-        tree = traces.tree(calls=calls, lines=lines)
-    elif run.as_json:
-        document = chain.trace(found)
-    else:
-        tree = chain.trace_tree(found, calls=calls, lines=lines)
     if run.as_json:
-        output.print_json(document)
-    elif tree is not None:
-        _draw(tree)
-    if lines and not run.as_json and chain.genesis.image:
+        output.print_json(
+            _traces(chain, found, quiet=True) if isinstance(chain, DirectoryChain) else chain.trace(found)
+        )
+        return
+    if isinstance(chain, DirectoryChain):
+        _draw(_traces(chain, found, quiet=False).tree(calls=calls, lines=lines))
+    else:
+        _draw(chain.trace_tree(found, calls=calls, lines=lines))
+    if lines and chain.genesis.image:
         output.note("the sandbox counts no cycles by line")
 
 

@@ -1,4 +1,4 @@
-"""Traces: what a block, a transaction or a timer's latest fire did. The page is made when somebody asks for it."""
+"""Traces: what a block, a transaction or a timer's latest fire did. A page is made on request."""
 
 from typing import Final
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from fractions import Fraction
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -139,8 +140,7 @@ def compare(table: CostTable, baseline: Baseline, tolerance: Fraction, left_out:
                 for test, calls in costs.tests.items()
                 if test in before.tests
             ]
-            _judge(found, changes, tolerance)
-            if found.grown and (found.grown[-1].source, found.grown[-1].handler) == (source, handler):
+            if _judge(found, changes, tolerance):
                 found.lines[source, handler] = _grown_lines(before, costs)
     wanted = {test for handlers in baseline.sources.values() for costs in handlers.values() for test in costs.tests}
     found.tests_unrun = len(wanted - ran)
@@ -153,19 +153,17 @@ def compare(table: CostTable, baseline: Baseline, tolerance: Fraction, left_out:
     return found
 
 
-def _judge(found: Comparison, changes: list[CostChange], tolerance: Fraction) -> None:
-    """Note a handler by the test in which it changed most; one that grew in any test has grown."""
+def _judge(found: Comparison, changes: list[CostChange], tolerance: Fraction) -> bool:
+    """Note a handler by the test in which it changed most; return whether it grew, which it did if in any test."""
     if not changes:
-        return
-    most, least = max(changes, key=_ratio), min(changes, key=_ratio)
+        return False
+    ratio = attrgetter("ratio")
+    most, least = max(changes, key=ratio), min(changes, key=ratio)
     if most.ratio > 1 + tolerance:
         found.grown.append(most)
     elif least.ratio < 1 - tolerance:
         found.shrunk.append(least)
-
-
-def _ratio(change: CostChange) -> Fraction:
-    return change.ratio
+    return most.ratio > 1 + tolerance
 
 
 def _grown_lines(before: HandlerBaseline, now: HandlerBaseline) -> dict[str, tuple[int, int]] | None:
@@ -200,7 +198,7 @@ def read_baseline(path: Path) -> Baseline:
     """Return the baseline in a file.
 
     Raises:
-        ConfigurationError: If there is no file, or it is none.
+        ConfigurationError: If the file is not there, cannot be read, or holds no baseline.
     """
     again = "\nwrite one with: pytest --trailboss-costs-save"
     try:

@@ -55,7 +55,8 @@ def read_options(config: pytest.Config) -> CostOptions | None:
     """Return what the command line asks for; None for nothing.
 
     Raises:
-        pytest.UsageError: For options that make no sense together, and a tolerance that is none.
+        pytest.UsageError: For options that exclude one another, a file that does not end in ``.json``, and a tolerance
+            that is no percentage.
     """
     given = {name: config.getoption(f"--trailboss-costs{name}") for name in _SUFFIXES}
     if given["-tolerance"] is not None and given["-check"] is None:

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.costs.baseline import Comparison, CostChange
 from trailboss.testing.costs.table import SHOWN_HASH, CostTable, HandlerCosts, RestCosts, merged
-from trailboss.views.text import counted
+from trailboss.views.text import clipped, counted, parser_lines, visible
 from trailboss.vm.trace import NO_LINE
 
 GAP: Final = "  "
@@ -40,7 +40,7 @@ def table_text(table: CostTable, width: int, *, with_lines: bool) -> Iterator[st
 
 def _handler_row(handler: str, costs: HandlerCosts) -> tuple[str, ...]:
     numbers = (min(costs.calls), median_low(costs.calls), max(costs.calls), costs.cycles, costs.nested, costs.cells)
-    return handler, f"{len(costs.calls):,}", *(f"{number:,}" for number in numbers), short_cby(costs.paid)
+    return visible(handler), f"{len(costs.calls):,}", *(f"{number:,}" for number in numbers), short_cby(costs.paid)
 
 
 def _amounts(costs: RestCosts) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def _amounts(costs: RestCosts) -> tuple[str, ...]:
 
 def _source_lines(table: CostTable, code_hash: str, costs: HandlerCosts, width: int) -> Iterator[str]:
     source = table.sources[code_hash]
-    texts = source.text.expandtabs(TAB).splitlines()
+    texts = [visible(line.expandtabs(TAB)) for line in parser_lines(source.text)]
 
     def row(line: str, hits: int, cycles: int, text: str) -> tuple[str, ...]:
         return line, f"{hits:,}" if hits else "", f"{cycles:,}", share(cycles, costs.cycles), text
@@ -176,11 +176,6 @@ def grid(
     for row in (heads, *rows):
         numbers = (f"{row[at]:>{sizes[at]}}" for at in shown[1:])
         yield GAP + GAP.join((f"{last_part(row[0], name):<{name}}", *numbers))
-
-
-def clipped(text: str, width: int) -> str:
-    """Return a text cut to a width."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def last_part(text: str, width: int) -> str:

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from trailboss.chain.trace import BlockTrace, ExecutionTrace
 from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.primitives.errors import InvariantError
+from trailboss.views.text import parser_lines
 from trailboss.vm.trace import NO_LINE, FrameTrace
 
 SHOWN_HASH: Final = 8  # hexadecimal digits of a code hash
@@ -20,7 +21,7 @@ REST: Final[Mapping[Origin, str]] = {
     Origin.MESSAGE: "deliveries of messages",
 }
 """What an execution uses outside frames: the intrinsic price of a transaction with what it deploys or sends; what its
-agent used before a fire.
+agent used before a fire; the base price of a frame that did not begin.
 """
 
 
@@ -205,7 +206,7 @@ def frames_of(frame: FrameTrace | None) -> Iterator[FrameTrace]:
 
 def line_text(source: CostedSource, line: int) -> str:
     """Return the text of a line without its indentation; empty for `NO_LINE`."""
-    lines = source.text.splitlines()
+    lines = parser_lines(source.text)
     return lines[line - 1].strip() if NO_LINE < line <= len(lines) else ""
 
 

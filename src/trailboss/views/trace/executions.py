@@ -18,6 +18,7 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.accounts import known_names, label_of
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import Receipt, content_of, receipt_view
+from trailboss.views.text import parser_lines
 from trailboss.views.timer_list import unknown_words
 from trailboss.views.trace.records import (
     BlockTraces,
@@ -178,7 +179,7 @@ class _BlockViews:
         record, frame = execution.receipt, execution.frame
         is_sent = record.origin is Origin.TRANSACTION
         about = Hash32(record.origin_hash) if any(record.origin_hash) else None
-        asked = (each for timer_id, each in self._traced.agents if record.timer_id and timer_id == record.timer_id)
+        asked = (each for timer_id, each in self._traced.agents if timer_id == record.timer_id)
         return Trace(
             receipt=receipt_view(record, self._height),
             transaction_hash=about,
@@ -194,7 +195,7 @@ class _BlockViews:
         return self._traced.block.height
 
     def _frame(self, trace: FrameTrace) -> FrameView:
-        frame, source = trace.frame, trace.frame.source.splitlines()
+        frame, source = trace.frame, parser_lines(trace.frame.source)
         nested = sum(each.cycles for each in trace.nested)
         return FrameView(
             actor=Address(frame.actor),

@@ -85,7 +85,9 @@ class Trace(Struct, frozen=True, kw_only=True):
     transaction_hash: Hash32 | None  # the transaction that it is or comes of; None for neither
     instruction: str | None  # kind of the transaction's instruction; None for a fire or a message
     reserved: int  # taken from the payer before the run
-    intrinsic_cycles: int  # used before any handler: the transaction's price, or the question to a timer's agent
+    # Used outside frames: the price of the transaction, the question to a timer's agent, the base price of a frame that
+    # did not begin, for want of an actor or of cycles.
+    intrinsic_cycles: int
     frame: FrameView | None  # the outermost frame; None if no handler ran
     questions: tuple[FrameView, ...]  # of a fire: the frames of its gas bidding agent in this block
 

@@ -14,7 +14,7 @@ from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
 from trailboss.views.records import content_of
-from trailboss.views.text import SHORT_DIGITS, TEXT_MAX, counted, failure_words, value_words, visible
+from trailboss.views.text import SHORT_DIGITS, TEXT_MAX, clipped, counted, failure_words, value_words, visible
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -56,9 +56,7 @@ def block_tree(traces: "BlockTraces", *, calls: bool, lines: bool) -> TreeNode:
     drawing = _Drawing(calls=calls, lines=lines)
     children = list(map(drawing.trace, traces.traces))
     for each in traces.questions:
-        asked = drawing.frame(each.frame)
-        lead = (f"question about timer {_short(each.timer_id)}: ", NAME)
-        children.append(_tree([lead, *_pairs(asked)], asked.children))
+        children.append(_led(f"question about timer {_short(each.timer_id)}: ", NAME, drawing.frame(each.frame)))
     what = counted(len(traces.traces), "execution") if children else "nothing ran"
     return _tree([(f"block {traces.block_height}", NAME), (f": {what}", PLAIN)], children)
 
@@ -83,11 +81,10 @@ class _Drawing:
         )
         children = []
         if trace.intrinsic_cycles:
-            why = "the price of the transaction" if trace.instruction else "the question to its agent"
+            why = "the question to its agent" if trace.questions else "the base price of a frame that did not begin"
+            why = "the price of the transaction" if trace.instruction else why
             children.append(_node(f"{trace.intrinsic_cycles:,} cycles before any handler: {why}", DIM))
-        for question in trace.questions:
-            asked = self.frame(question)
-            children.append(_tree([("asked its agent: ", DIM), *_pairs(asked)], asked.children))
+        children += [_led("asked its agent: ", DIM, self.frame(question)) for question in trace.questions]
         if trace.frame is not None:
             children.append(self.frame(trace.frame))
         children.append(_settlement(trace))
@@ -222,8 +219,8 @@ def _tree(pairs: Iterable[tuple[str, str]], children: Iterable[TreeNode] = ()) -
     return TreeNode(tuple(TreePiece(text, style) for text, style in pairs if text), tuple(children))
 
 
-def _pairs(node: TreeNode) -> Iterator[tuple[str, str]]:
-    return ((each.text, each.style) for each in node.pieces)
+def _led(words: str, style: str, node: TreeNode) -> TreeNode:
+    return TreeNode((TreePiece(words, style), *node.pieces), node.children)
 
 
 def _short(identity: bytes | None) -> str:
@@ -245,8 +242,7 @@ def _value(value: Any) -> str:
 
 def _said(words: str, limit: int = TEXT_MAX) -> str:
     """Return words of an actor in one line, cut, without anything that a terminal would obey."""
-    cut = words if len(words) <= limit else f"{words[: limit - 1]}…"
-    return visible(cut).replace("\n", "\\n")
+    return visible(clipped(words, limit)).replace("\n", "\\n")
 
 
 # Drawing

@@ -98,9 +98,9 @@ def test_baseline_of_other_prices_says_what_differs(field: str, value: object) -
     """Both values are in the sentence."""
     baseline = baseline_of(CostTable())
     assert other_prices(baseline) == ""
-    told = other_prices(replace(baseline, **{field: value}))
-    assert str(value) in told
-    assert str(getattr(baseline, field)) in told
+    message = other_prices(replace(baseline, **{field: value}))
+    assert str(value) in message
+    assert str(getattr(baseline, field)) in message
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"layout": 1, "prices": "", "sdk": "", "sources": {}, "more": 1}'])

@@ -106,7 +106,7 @@ def test_workers_of_xdist_give_the_same_baseline(project: pytest.Pytester) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ([CHECK], "there is no baseline of costs in *costs.json"),
         ([TOLERANCE, "2%"], "*give --trailboss-costs-check with it"),
@@ -117,14 +117,14 @@ def test_workers_of_xdist_give_the_same_baseline(project: pytest.Pytester) -> No
         ([SAVE, "test_actor.py"], "*-save test_actor.py: the file's name must end in .json; give what to test before*"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(project: pytest.Pytester, options: list[str], told: str) -> None:
+def test_options_that_make_no_sense_are_refused(project: pytest.Pytester, options: list[str], message: str) -> None:
     """Before any test runs, with what to do."""
     ended = project.runpytest_inprocess(*options)
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
-    ended.stderr.fnmatch_lines([f"*{told}"])
+    ended.stderr.fnmatch_lines([f"*{message}"])
 
 
-def test_baseline_of_other_prices_is_told_and_not_compared(project: pytest.Pytester) -> None:
+def test_baseline_of_other_prices_is_named_and_not_compared(project: pytest.Pytester) -> None:
     """The run does not fail of it, and does not pass it over in silence."""
     project.runpytest_inprocess(SAVE)
     path = project.path / "costs.json"

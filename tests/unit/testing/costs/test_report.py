@@ -8,6 +8,7 @@ from tests.golden.lives import ACTORS, run_life
 from trailboss.testing.costs.baseline import Comparison, CostChange
 from trailboss.testing.costs.recorder import CostRecorder
 from trailboss.testing.costs.report import comparison_text, grid, table_text
+from trailboss.testing.costs.table import CostedSource, CostTable, HandlerCosts, line_text
 from trailboss.vm.trace import NO_LINE
 
 HANDLER = "a_handler_with_a_name_that_is_longer_than_many"
@@ -44,7 +45,7 @@ def test_comparison_fits_and_names_what_grew(width: int) -> None:
     assert text.index("Shrunk") < text.index("new.py more") < text.index("old.py less")
 
 
-def test_lines_that_were_not_compared_are_told() -> None:
+def test_report_names_lines_that_were_not_compared() -> None:
     """The reason is in the report."""
     found = Comparison([CHANGE], lines={(CHANGE.source, HANDLER): None})
     assert "where other tests called" in "\n".join(comparison_text(found, 80, Fraction(0)))
@@ -58,3 +59,16 @@ def test_columns_are_left_out_before_names_are_cut() -> None:
     [heads, row] = grid(("handler", "min", "max", "nested"), rows, 20, ("nested", "min"))
     assert heads.split() == ["handler", "max"]
     assert row.split() == ["…handler_name", "222"]
+
+
+def test_lines_of_a_source_are_those_of_the_parser_and_nothing_in_them_is_obeyed() -> None:
+    """A form feed ends no line, and an actor's escapes are text; so is a handler's name, which a caller chooses."""
+    source = CostedSource("X = '\x1b[31m\x0c\u2028'\r\ndef go():\r\n\treturn b''\r\n", "go.py")
+    costs = HandlerCosts([40], lines={1: 10, 2: 10, 3: 20})
+    table = CostTable({"aa": source}, {"aa": {"go\x1b[2J": {"": costs}}})
+    shown = list(table_text(table, 100, with_lines=True))
+    assert all(map(str.isprintable, shown))
+    assert [row.split("%")[1].strip() for row in shown if "%" in row][:3] == [
+        r"X = '\x1b[31m\x0c\u2028'", "def go():", "return b''",
+    ]  # fmt: skip
+    assert line_text(source, 3) == "return b''"

@@ -1,7 +1,9 @@
 """Simulations and forecasts of a node: the same as the chain's own, and nothing waits for them."""
 
+import gc
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -92,12 +94,16 @@ def test_blocks_are_built_and_reads_answered_while_a_simulation_runs() -> None:
 
 
 def test_forecast_of_a_head_is_kept_until_the_next_block() -> None:
-    """However often it is asked for."""
+    """However often it is asked for; then it goes, for a fork keeps all that the chain changes after it."""
     with serve(LocalChain(), development=True) as api:
         workbench = api.node.workbench
         first = workbench.ahead(api.node.view, 10)
         assert workbench.ahead(api.node.view, 10) is first
         assert workbench.ahead(api.node.view, 20) is not first
         assert workbench.ahead(api.node.view, 10) is first
+        fork = ref(first.fork)
+        del first
         api.post("/dev/mine", {"blocks": 1})
+        gc.collect()
+        assert fork() is None
         assert workbench.ahead(api.node.view, 10).forecast.from_height == 1

@@ -10,7 +10,7 @@ from trailboss.cli.values import SHOWN_MAX, parse_amount, parse_number, parse_pa
 from trailboss.primitives.octets import Address
 from trailboss.rehearsal.overrides import BASEFEES, Overrides
 
-FORMS: Final = "balance:WHO=AMOUNT, slot:ACTOR:NAME=VALUE, slot:ACTOR:NAME, code:ACTOR=FILE, cycle_basefee=N"
+FORMS: Final = f"balance:WHO=AMOUNT, slot:ACTOR:NAME=VALUE, slot:ACTOR:NAME, code:ACTOR=FILE, {'=N, '.join(BASEFEES)}=N"
 
 
 def read_assumptions(chain: OpenChain, texts: Iterable[str]) -> Overrides:

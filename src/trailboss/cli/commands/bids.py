@@ -29,7 +29,7 @@ def backtest_agent(
     """Build the blocks again with another agent, and compare what it wins, waits and pays.
 
     What happened stands beside it, and what the default bid would have come to. Transactions are those of the chain;
-    what follows from other bids is worked out anew. The chain stays as it is.
+    fires, prices and balances follow from the other bids. The chain stays as it is.
 
     Example: trailboss bid backtest agent.py --chain play
     """

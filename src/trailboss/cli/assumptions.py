@@ -6,7 +6,7 @@ from typing import Final
 
 from trailboss.cli.errors import Mistake
 from trailboss.cli.targets import OpenChain, resolve_actor
-from trailboss.cli.values import SHOWN_MAX, parse_amount, parse_number, parse_payload, read_file
+from trailboss.cli.values import SHOWN_MAX, parse_amount, parse_number, parse_payload, read_text
 from trailboss.primitives.octets import Address
 from trailboss.rehearsal.overrides import BASEFEES, Overrides
 
@@ -32,7 +32,7 @@ def read_assumptions(chain: OpenChain, texts: Iterable[str]) -> Overrides:
                 held = slots.setdefault(resolve_actor(chain, actor), {})
                 held[parse_payload(name)] = parse_payload(value) if has_value else None
             case ["code", actor] if has_value:
-                code[resolve_actor(chain, actor)] = read_file(Path(value), "source")
+                code[resolve_actor(chain, actor)] = read_text(Path(value), "source").encode()
             case [name] if has_value and name in BASEFEES:
                 basefees[name] = parse_number(name, value)
             case _:

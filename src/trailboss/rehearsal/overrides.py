@@ -74,7 +74,7 @@ def to_document(overrides: Overrides) -> dict[str, Any]:
         str(actor): {f"0x{name.hex()}": None if value is None else f"0x{value.hex()}" for name, value in named.items()}
         for actor, named in overrides.slots.items()
     }
-    code = {str(actor): source.decode(errors="replace") for actor, source in overrides.code.items()}
+    code = {str(actor): source.decode() for actor, source in overrides.code.items()}
     parts = {
         "balances": {str(each): amount for each, amount in overrides.balances.items()},
         "slots": slots,

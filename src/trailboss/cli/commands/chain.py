@@ -22,7 +22,7 @@ from trailboss.cli.command import Invocation, command, printed_pairs
 from trailboss.cli.errors import FAILED, Mistake
 from trailboss.cli.remote.outcomes import compare_with_node
 from trailboss.cli.targets import is_url, open_directory
-from trailboss.cli.values import parse_overrides, read_file
+from trailboss.cli.values import parse_overrides, read_text
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS
@@ -103,16 +103,13 @@ def _genesis_in(path: Path, wanted: GenesisOptions) -> Genesis:
             "a genesis file has a preset, a mechanism, parameters and accounts of its own",
             "leave out --preset, --mechanism, --param and --accounts, or --genesis",
         )
-    try:
-        genesis = parse_genesis(read_file(path, "genesis").decode())
-        if wanted.vm not in (None, engine_name(genesis.image)):
-            raise Mistake(
-                f"{path} starts a chain with vm {engine_name(genesis.image)}, not {wanted.vm}",
-                "leave out --vm, or state the image in the file: trailboss sandbox status",
-            )
-        return genesis
-    except UnicodeDecodeError as error:
-        raise Mistake(f"the genesis {path} is not UTF-8 at byte {error.start}", "name a TOML file") from None
+    genesis = parse_genesis(read_text(path, "genesis"))
+    if wanted.vm not in (None, engine_name(genesis.image)):
+        raise Mistake(
+            f"{path} starts a chain with vm {engine_name(genesis.image)}, not {wanted.vm}",
+            "leave out --vm, or state the image in the file: trailboss sandbox status",
+        )
+    return genesis
 
 
 @command()

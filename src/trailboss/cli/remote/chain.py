@@ -151,10 +151,7 @@ class RemoteChain(ChainReader):
 
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
         """Send an instruction unsigned, as an account's."""
-        limits = {"cycles_limit": terms.cycles_limit, "cells_limit": terms.cells_limit}
-        return self._develop(
-            "/dev/impersonate", sender=str(address), instruction=INSTRUCTION.show(instruction), **limits
-        )
+        return self._develop("/dev/impersonate", **_unsigned(instruction, address, terms))
 
     def faucet(self, address: Address) -> tuple[int, Receipt]:
         """Give an account money from the node's faucet; return the base units, and the receipt."""
@@ -203,9 +200,7 @@ class RemoteChain(ChainReader):
         self, instruction: Instruction, sender: Address, terms: Terms, height: int | None, overrides: Overrides
     ) -> Receipt:
         """Return the receipt that an instruction would have, as after the block of a height; None for the last one."""
-        limits = {"cycles_limit": terms.cycles_limit, "cells_limit": terms.cells_limit}
-        asked = {"sender": str(sender), "instruction": INSTRUCTION.show(instruction), **limits}
-        return self._simulated("/simulate", asked, height, overrides)
+        return self._simulated("/simulate", _unsigned(instruction, sender, terms), height, overrides)
 
     def simulate_fire(self, timer_id: Hash32, height: int | None, overrides: Overrides) -> Receipt:
         """Return the receipt that a timer's next fire would have, likewise."""
@@ -314,6 +309,12 @@ class RemoteChain(ChainReader):
         """Return the same as a tree to draw; see `trailboss.views.trace.records.Trace.tree`."""
         query = {"calls": str(calls).lower(), "lines": str(lines).lower()}
         return read(TreeNode, self._client.get(f"/trace/{subject}/tree", **query))
+
+
+def _unsigned(instruction: Instruction, sender: Address, terms: Terms) -> dict[str, object]:
+    """Return an unsigned transaction as a request states it."""
+    stated = {name: value for name, value in asdict(terms).items() if value is not None}
+    return {"sender": str(sender), "instruction": INSTRUCTION.show(instruction), **stated}
 
 
 def _still_waits(tx_hash: str) -> NotFound:

@@ -36,5 +36,5 @@ def read_assumptions(chain: OpenChain, texts: Iterable[str]) -> Overrides:
             case [name] if has_value and name in BASEFEES:
                 basefees[name] = parse_number(name, value)
             case _:
-                raise Mistake(f"{text[:SHOWN_MAX]!r} is nothing that can be assumed", f"write one of {FORMS}")
+                raise Mistake(f"cannot assume {text[:SHOWN_MAX]!r}", f"write one of {FORMS}")
     return Overrides(balances=balances, slots=slots, code=code, **basefees)

@@ -64,7 +64,7 @@ def test_overrides_and_earlier_heights_are_read_strictly(busy_api: tuple[Api, Ac
     assert api.post("/simulate", {**body, "overrides": coded})["return_value"] == f"0x{b'other'.hex()}"
     assert api.post("/simulate", {**body, "height": 1})["block_height"] == 2
     for wrong, what in (
-        ({"balance": {}}, "overrides have no 'balance'; there are: balances, slots, code, cycle_basefee"),
+        ({"balance": {}}, "there is no override 'balance'; there are balances, slots, code, cycle_basefee"),
         ({"balances": []}, "the override of balances is list, it must be an object of addresses"),
         ({"balances": {BOB: "1"}}, f"the override of balance of {BOB} is '1', it must be an integer within"),
         ({"balances": {"0x12": 1}}, "0x12"),

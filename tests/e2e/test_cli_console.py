@@ -64,6 +64,11 @@ mine(12)
 [timer] = timers()
 print(timer.handler, chain.forecast(5).timers[0].outcome, chain.explain(timer.timer_id).timer_id == timer.timer_id)
 simulated = clock.simulate("ticks", sender=accounts[0])
+tipped, capped = (
+    clock.simulate("ticks", sender=accounts[0], **terms)
+    for terms in (dict(max_priority_fee_per_cycle=3), dict(max_fee_per_cycle=1))
+)
+print(tipped.tip - simulated.tip == 3 * tipped.cycles_used, capped.status)
 print(clock.view("ticks").ok, simulated.cycles_used > 0, chain.simulate_fire(timer.timer_id).ok)
 print(chain.balance(clock) < 20 * CBY, call(clock, "ticks").ok)
 chain.set_balance(clock, 5)
@@ -79,7 +84,7 @@ except AttributeError as error:
     with running_node("--pace", "auto", "--block-time", "3600s") as url:
         shown = run("console", "script.py", "--url", url)
     *values, last = shown.stdout.splitlines()
-    assert values == ["on_tick fires True", "True True True", "True True", "5", "1 True"]
+    assert values == ["on_tick fires True", "True refused", "True True True", "True True", "5", "1 True"]
     assert last == "the chain of a node has no congest: only that of a directory or a fresh one has"
 
 

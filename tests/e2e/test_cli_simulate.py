@@ -52,6 +52,9 @@ def test_assumptions_hold_for_the_dry_run(run: Run, ask: Ask, till: str) -> None
     Path("other.py").write_text("def add(payload):\n    return b'other'\n")
     assert ask("call", till, "add", "5", "--dry-run", "--assume", slot)["return_value"] == "0x37"
     assert ask("call", till, "add", "5", "--dry-run", "--assume", code)["return_value"] == f"0x{b'other'.hex()}"
+    Path("other.py").write_bytes(b"x = '\xff'\n")
+    refused = run("call", till, "add", "5", "--dry-run", "--assume", code, status=2)
+    assert "the source other.py is not UTF-8 at byte 5" in refused.stderr
     free = ("--assume", "cycle_basefee=0", "--assume", "cell_basefee=0")
     assert ask("call", till, "add", "5", "--dry-run", *free)["fee_paid"] == 0
     poor = run("send", "1", "5cby", "--dry-run", "--assume", "balance:0=1cby", status=1)
@@ -92,8 +95,8 @@ def test_forecast_lists_what_comes(run: Run, ask: Ask, till: str) -> None:
 @pytest.mark.parametrize(
     ("status", "options", "what"),
     [
-        (2, ("--dry-run", "--assume", "nonsense"), "'nonsense' is nothing that can be assumed"),
-        (2, ("--dry-run", "--assume", "balance:0"), "'balance:0' is nothing that can be assumed"),
+        (2, ("--dry-run", "--assume", "nonsense"), "cannot assume 'nonsense'"),
+        (2, ("--dry-run", "--assume", "balance:0"), "cannot assume 'balance:0'"),
         (2, ("--dry-run", "--assume", "balance:0=1", "--assume", "balance:0=2"), "balance:0 is assumed twice"),
         (2, ("--dry-run", "--assume", "cycle_basefee=x"), "cycle_basefee 'x' is not a number"),
         (1, ("--dry-run", "--assume", "lane_basefee=5"), "the timer lane is not active"),

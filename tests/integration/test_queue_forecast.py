@@ -60,8 +60,7 @@ def test_flood_fires_as_forecast(mechanism: str) -> None:
     told = chain.forecast(30)
     assert (chain.state_root, chain.height) == (root, height)
     chain.check_invariants()
-    for block in chain.chain.advance_to(height + 30):
-        assert block.height > height
+    chain.advance_to(height + 30)
     happened = [
         (receipt.timer_id, receipt.block_height, "fires" if receipt.ok else "reverts", receipt.fee_paid)
         for receipt in chain.receipts(origin="timer")

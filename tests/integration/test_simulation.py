@@ -204,12 +204,15 @@ def test_overrides_hold_until_a_timer_fires() -> None:
         ({"balances": {b"\x42" * 20: 2**128}}, "is 129 bits, it must be"),
         ({"balances": {b"\x42" * 20: 2**128 - 1}}, "makes the supply .* more than 128 bits"),
         ({"balances": {b"\x42" * 20: "5cby"}}, "is '5cby', it must be"),
-        ({"balances": {bytes(19) + b"\x05": 5}}, "system actor .* the chain keeps its records"),
+        (
+            {"balances": {bytes(19) + b"\x05": 5}},
+            "the override of system actor .* is impossible: the chain keeps its records",
+        ),
         ({"slots": {b"\x42" * 20: {b"": b""}}}, "slot name of 0x4242"),
         ({"slots": {b"\x42" * 20: {b"a": bytes(2**20 + 1)}}}, "value of a slot of 0x4242"),
         ({"code": {b"\x42" * 20: "import os\n"}}, "would not be deployed: line 1, column 1: import of os"),
         ({"cycle_basefee": 2**127}, "cycle_basefee is .*, it must be an integer within"),
-        ({"lane_basefee": 5}, "lane_basefee is none: the timer lane is not active"),
+        ({"lane_basefee": 5}, "the override of lane_basefee has no effect: the timer lane is not active"),
     ],
 )
 def test_override_is_refused_by_name_when_it_cannot_be(override: dict[str, Any], what: str) -> None:

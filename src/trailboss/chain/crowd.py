@@ -109,9 +109,10 @@ def draft_crowd(
     """
     drafts: list[Draft] = []
     used: list[Address] = []
-    actors = _actors(chain)
+    most = chain.rules().timer.max_timers_per_actor
+    actors = _actors(chain, most)
     deployment, actor, room = next(actors)
-    for part in (part for wave in waves for part in _parts(wave)):
+    for part in (part for wave in waves for part in _parts(wave, min(most, BOOKED_MAX))):
         while room < part.count:
             deployment, actor, room = next(actors)
         room -= part.count
@@ -125,9 +126,9 @@ def draft_crowd(
     return drafts
 
 
-def _actors(chain: ChainReader) -> Iterator[tuple[DeployActor | None, Address, int]]:
+def _actors(chain: ChainReader, most: int) -> Iterator[tuple[DeployActor | None, Address, int]]:
     """Yield a crowd's actors: the deployment that is missing, the address, and how many timers it may still set."""
-    owner, most = development_account(DEPLOYER).address, chain.rules().params.timers.max_timers_per_actor
+    owner = development_account(DEPLOYER).address
     for number in count():
         source = stock_source("crowd.py")
         deployment, actor = draft_deployment(owner, source, b"crowd %d" % number, entitlements=[TIMER_SCHEDULE])
@@ -163,10 +164,10 @@ def draft_booking(
     return Draft(ExecuteActor(actor, "book", encode_canonical(booked)), Terms(cycles_limit=cycles), owner)
 
 
-def _parts(wave: Wave) -> Iterator[Wave]:
-    """Yield a wave in parts, each for one transaction."""
-    for booked in range(0, wave.count, BOOKED_MAX):
-        yield replace(wave, count=min(BOOKED_MAX, wave.count - booked))
+def _parts(wave: Wave, most: int) -> Iterator[Wave]:
+    """Yield a wave in parts of so many timers at most, each for one transaction."""
+    for booked in range(0, wave.count, most):
+        yield replace(wave, count=min(most, wave.count - booked))
 
 
 def _first_height(chain: ChainReader, height: int | None) -> int:

@@ -6,11 +6,11 @@ from typing import Final
 
 from trailboss.cli.errors import Mistake
 from trailboss.cli.targets import OpenChain, resolve_actor
-from trailboss.cli.values import SHOWN_MAX, parse_amount, parse_number, parse_payload, read_file
+from trailboss.cli.values import SHOWN_MAX, parse_amount, parse_number, parse_payload, read_text
 from trailboss.primitives.octets import Address
 from trailboss.rehearsal.overrides import BASEFEES, Overrides
 
-FORMS: Final = "balance:WHO=AMOUNT, slot:ACTOR:NAME=VALUE, slot:ACTOR:NAME, code:ACTOR=FILE, cycle_basefee=N"
+FORMS: Final = f"balance:WHO=AMOUNT, slot:ACTOR:NAME=VALUE, slot:ACTOR:NAME, code:ACTOR=FILE, {'=N, '.join(BASEFEES)}=N"
 
 
 def read_assumptions(chain: OpenChain, texts: Iterable[str]) -> Overrides:
@@ -32,9 +32,9 @@ def read_assumptions(chain: OpenChain, texts: Iterable[str]) -> Overrides:
                 held = slots.setdefault(resolve_actor(chain, actor), {})
                 held[parse_payload(name)] = parse_payload(value) if has_value else None
             case ["code", actor] if has_value:
-                code[resolve_actor(chain, actor)] = read_file(Path(value), "source")
+                code[resolve_actor(chain, actor)] = read_text(Path(value), "source").encode()
             case [name] if has_value and name in BASEFEES:
                 basefees[name] = parse_number(name, value)
             case _:
-                raise Mistake(f"{text[:SHOWN_MAX]!r} is nothing that can be assumed", f"write one of {FORMS}")
+                raise Mistake(f"cannot assume {text[:SHOWN_MAX]!r}", f"write one of {FORMS}")
     return Overrides(balances=balances, slots=slots, code=code, **basefees)

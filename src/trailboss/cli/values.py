@@ -147,5 +147,13 @@ def read_file(path: Path, name: str) -> bytes:
         raise Mistake(f"cannot read the {name} {path}: {error.strerror}", "check the path") from None
 
 
+def read_text(path: Path, name: str) -> str:
+    """Return the text that a file in UTF-8 holds."""
+    try:
+        return read_file(path, name).decode()
+    except UnicodeDecodeError as error:
+        raise Mistake(f"the {name} {path} is not UTF-8 at byte {error.start}", "name a text file") from None
+
+
 def _shown(text: str) -> str:
     return repr(text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "…")

@@ -223,6 +223,11 @@ class Mempool:
             queue = self._order.queues.get(sender)
             return nonce if queue is None else queue.next_nonce(nonce)
 
+    def waiting(self, view: ChainReader, sender: bytes) -> int:
+        """Return how many transactions of a sender wait, as drafts count them: from its nonce in the view on."""
+        account = view.account(sender)
+        return self.next_nonce(view, sender) - (0 if account is None else account.nonce)
+
     def statistics(self) -> records.Statistics:
         """Return how much waits."""
         with self._lock:

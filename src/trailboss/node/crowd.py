@@ -43,7 +43,6 @@ class NodeCrowd:
 
     def _send(self, view: ChainView, draft: Draft) -> AdmissionOutcome:
         sender = development_account(draft.sender).address
-        account = view.account(sender)
-        waiting = self._mempool.next_nonce(view, sender) - (0 if account is None else account.nonce)
+        waiting = self._mempool.waiting(view, sender)
         [verdict] = self._admit([draft_unsigned(view, draft.instruction, sender, terms=draft.terms, waiting=waiting)])
         return verdict

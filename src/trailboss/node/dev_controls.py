@@ -151,7 +151,9 @@ class Development:
 
         def send(builder: Builder) -> Hash32:
             view = builder.view
-            return self._send(draft_reply(view, job, answer, waiting=self._waiting(view, job_of(view, job).actor)))
+            return self._send(
+                draft_reply(view, job, answer, waiting=self._mempool.waiting(view, job_of(view, job).actor))
+            )
 
         return await self._do(send)
 
@@ -159,7 +161,7 @@ class Development:
         """Send a transaction of any account, without its key."""
 
         def send(builder: Builder) -> Hash32:
-            waiting = self._waiting(builder.view, sender)
+            waiting = self._mempool.waiting(builder.view, sender)
             return self._send(draft_unsigned(builder.view, instruction, sender, terms=terms, waiting=waiting))
 
         return await self._do(send)
@@ -224,12 +226,8 @@ class Development:
     def _send_from(
         self, view: ChainView, account: DevelopmentAccount, instruction: Instruction, terms: Terms = DEFAULT_TERMS
     ) -> Hash32:
-        waiting = self._waiting(view, account.address)
+        waiting = self._mempool.waiting(view, account.address)
         return self._send(draft_transaction(view, instruction, account.private_key, terms=terms, waiting=waiting))
-
-    def _waiting(self, view: ChainView, sender: Address) -> int:
-        account = view.account(sender)
-        return self._mempool.next_nonce(view, sender) - (0 if account is None else account.nonce)
 
     def _send(self, transaction: Transaction) -> Hash32:
         [verdict] = self._admit([transaction])

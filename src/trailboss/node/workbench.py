@@ -1,13 +1,14 @@
 """Simulations and forecasts of a node: on published views, with an engine of their own, off the chain's thread."""
 
 from threading import Lock
+from weakref import WeakKeyDictionary
 
 from trailboss.chain.drafts import Terms
 from trailboss.chain.view import ChainView
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction
 from trailboss.params import ChainParams
-from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.rehearsal.forecast import NEAR_BLOCKS, Ahead, forecast_beside, look_ahead
 from trailboss.rehearsal.overrides import Overrides
 from trailboss.rehearsal.simulate import simulate, simulate_fire
@@ -25,8 +26,8 @@ class Workbench:
     def __init__(self, params: ChainParams, image: bytes, *, breakpoints: bool = False) -> None:
         """Take what `new_engine` takes; an image is loaded with the first frame."""
         self._engine = new_engine(params, image, breakpoints=breakpoints)
-        self._head = ZERO_HASH
-        self._ahead: dict[int, Ahead] = {}  # forecasts of that head, by their number of blocks
+        # Forecasts by their number of blocks. They go with the view: a fork of it keeps what the chain changes later.
+        self._ahead = WeakKeyDictionary[ChainView, dict[int, Ahead]]()
         self._turn = Lock()
 
     def simulate(
@@ -42,14 +43,12 @@ class Workbench:
             return simulate_fire(view, self._engine, timer_id, overrides=overrides)
 
     def ahead(self, view: ChainView, blocks: int) -> Ahead:
-        """Return the forecast of a view's next blocks, and the view after them; those of the last head are kept."""
+        """Return the forecast of a view's next blocks, and the view after them; both are kept as long as the view."""
         with self._turn:
-            if self._head != view.head.hash:
-                self._ahead.clear()
-                self._head = view.head.hash
-            if blocks not in self._ahead:
-                self._ahead[blocks] = look_ahead(view, blocks, engine=self._engine)
-            return self._ahead[blocks]
+            kept = self._ahead.setdefault(view, {})
+            if blocks not in kept:
+                kept[blocks] = look_ahead(view, blocks, engine=self._engine)
+            return kept[blocks]
 
     def beside(self, view: ChainView, timer: Timer, told: Outlook) -> str:
         """Return what the forecast has of a live timer, if that is more than its outlook says; else empty."""

@@ -1,7 +1,7 @@
 """Another gas bidding agent on a chain's own history: its blocks are built again, and the other agent is asked.
 
-Transactions are those of the chain; what follows from other bids, fires, prices and balances, is worked out anew. An
-agent that answers as the chain's own did gives the same blocks. Spec: CIP-1v1 §4.2, CIP-1v3 §7. Decision: D-117.
+Transactions are those of the chain; fires, prices and balances follow from the other bids. An agent that answers as the
+chain's own did gives the same blocks. Spec: CIP-1v1 §4.2, CIP-1v3 §7. Decision: D-117.
 """
 
 from collections.abc import Callable, Collection, Iterable

@@ -17,8 +17,8 @@ from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.rehearsal.run import Payment, fork_of, payment_of
-from trailboss.rehearsal.simulate import CYCLES_MAX, endings
+from trailboss.rehearsal.run import ENDS, EXPIRED, UNFUNDED, Payment, endings, fork_of, payment_of
+from trailboss.rehearsal.simulate import CYCLES_MAX
 from trailboss.views.explain.decision_view import REASONS
 from trailboss.views.explain.life import outlook
 from trailboss.views.mechanism.base import Outlook, OutlookKind, next_block_for
@@ -152,7 +152,7 @@ def forecast_beside(chain: ChainReader, timer: Timer, found: ForecastTimer | Non
     if found is None:
         return ""
     kinds = {FIRES: OutlookKind.RUNS, REVERTS: OutlookKind.REVERTS, WAITS: OutlookKind.WAITS}
-    kinds |= {"expired": OutlookKind.EXPIRES, "unfunded": OutlookKind.UNFUNDED}
+    kinds |= {EXPIRED: OutlookKind.EXPIRES, UNFUNDED: OutlookKind.UNFUNDED}
     is_alike = kinds.get(found.outcome) is told.kind and found.block in (None, next_block_for(chain, timer))
     return "" if is_alike else f"{forecast_words(found)}, if nothing is sent until then"
 
@@ -169,8 +169,7 @@ def forecast_words(found: ForecastTimer) -> str:
         return f"still waits: {found.why}"
     if found.outcome not in (FIRES, REVERTS):
         lacks = f": its payer lacks {format_cby(found.missing)} CBY" if found.missing else ""
-        how = {"expired": "expires", "unfunded": "is removed unfunded", "cancelled": "is cancelled"}[found.outcome]
-        return f"{how} in block {found.block}{late}{lacks}"
+        return f"{ENDS[found.outcome]} in block {found.block}{late}{lacks}"
     price = f"at {found.price_per_cycle:,} base units a cycle: {format_cby(found.paid or 0)} CBY"
     reverts = "" if found.error is None else f"; it reverts: {failure_words(found.error)}"
     return f"fires in block {found.block}{late}, {price}{reverts}"
@@ -218,9 +217,9 @@ class _Watch:
             if receipt.origin is Origin.TIMER:
                 self.cycles_used += receipt.cycles_used
                 self._add_fire(block, receipt)
-        for timer_id, end in endings(block):
+        for timer_id, outcome, missing in endings(block):
             if timer_id in self._timers:
-                self._add(timer_id, block.height, end.outcome, missing=end.missing)
+                self._add(timer_id, block.height, outcome, missing=missing)
 
     def forecast(self, from_height: int) -> QueueForecast:
         """Return what has been seen."""

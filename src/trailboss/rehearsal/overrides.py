@@ -50,7 +50,7 @@ def overrides_of(document: Mapping[str, Any]) -> Overrides:
     """
     unknown = sorted(document.keys() - set(Overrides.__struct_fields__))
     if unknown:
-        what = f"overrides have no {unknown[0][:60]!r}; there are: {', '.join(Overrides.__struct_fields__)}"
+        what = f"there is no override {unknown[0][:60]!r}; there are {', '.join(Overrides.__struct_fields__)}"
         raise Rejection(RejectionReason.INVALID_DATA, what, field=unknown[0][:60])
     slots: dict[Address, dict[bytes, bytes | None]] = {}
     for actor, names in _members(document, "slots"):
@@ -74,7 +74,7 @@ def to_document(overrides: Overrides) -> dict[str, Any]:
         str(actor): {f"0x{name.hex()}": None if value is None else f"0x{value.hex()}" for name, value in named.items()}
         for actor, named in overrides.slots.items()
     }
-    code = {str(actor): source.decode(errors="replace") for actor, source in overrides.code.items()}
+    code = {str(actor): source.decode() for actor, source in overrides.code.items()}
     parts = {
         "balances": {str(each): amount for each, amount in overrides.balances.items()},
         "slots": slots,
@@ -116,7 +116,9 @@ def write_overrides(chain: ChainReader, overrides: Overrides, overlay: Overlay, 
     rules, ledger = chain.rules(), Ledger(overlay)
     for address in {*overrides.balances, *overrides.slots, *overrides.code}:
         if is_system_actor(rules, address):
-            raise _refused(f"of system actor {address} is none: the chain keeps its records", account=str(address))
+            raise _refused(
+                f"of system actor {address} is impossible: the chain keeps its records", account=str(address)
+            )
     for address, balance in overrides.balances.items():
         _set_balance(ledger, overlay, address, _in_range(f"balance of {address}", balance, U128_MAX))
     for actor, slots in overrides.slots.items():
@@ -176,7 +178,7 @@ def _set_basefees(rules: Rules, overrides: Overrides, overlay: Overlay) -> None:
     if lane_basefee is not None:
         record = basefee_record(rules.market, lane_basefee)
         if record is None:
-            raise _refused("of lane_basefee is none: the timer lane is not active", field="lane_basefee")
+            raise _refused("of lane_basefee has no effect: the timer lane is not active", field="lane_basefee")
         overlay.write(*record)
 
 

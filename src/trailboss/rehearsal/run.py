@@ -95,6 +95,7 @@ FIRED: Final = "fired"
 UNFUNDED: Final = "unfunded"
 EXPIRED: Final = "expired"
 CANCELLED: Final = "cancelled"
+ENDS: Final = {EXPIRED: "expires", UNFUNDED: "is removed unfunded", CANCELLED: "is cancelled"}
 STRANDED: Final = "stranded"
 """It still waits, and no block of the lane will take it: its gas limit is above the cap. Decision: D-13."""
 WAITING: Final = "waiting"
@@ -133,6 +134,18 @@ class Fate(Struct, frozen=True, kw_only=True):
     # offer was priced out or outranked, and no record says which.
     waits: Mapping[str, int] = field(default_factory=dict)
     priced_out: tuple[Run, ...] = ()  # those among them in which it was priced out
+
+
+def endings(block: Block) -> Iterator[tuple[bytes, str, int]]:
+    """Yield the timers that a block has ended without a fire: id, outcome, and what its payer lacked, base units."""
+    for record in block_events(block):
+        outcome = TIMER_ENDINGS.get(record.name, FIRED)
+        if outcome != FIRED:
+            missing = 0
+            if record.name == TIMER_UNFUNDED:
+                facts = _facts(record)
+                missing = facts["required"] - facts["available"]
+            yield record.timer_id, outcome, missing
 
 
 class RehearsalRun:
@@ -195,6 +208,8 @@ class RehearsalRun:
                     )
         for event in block_events(block):
             self._watch_event(event, block.height)
+        for timer_id, outcome, missing in endings(block):
+            self._ends[timer_id] = Fate(outcome=outcome, height=block.height, missing=missing)
 
     def _watch_event(self, event: EventRecord, height: int) -> None:
         if event.name == TIMER_SCHEDULED:
@@ -204,12 +219,6 @@ class RehearsalRun:
                 self.scheduled[timer.timer_id] = timer, height
         elif event.name == TIMER_EXTENDED:
             self._expires_at[event.timer_id] = _facts(event)["expires_at"]
-        elif event.name in TIMER_ENDINGS and TIMER_ENDINGS[event.name] != FIRED:
-            missing = 0
-            if event.name == TIMER_UNFUNDED:
-                facts = _facts(event)
-                missing = facts["required"] - facts["available"]
-            self._ends[event.timer_id] = Fate(outcome=TIMER_ENDINGS[event.name], height=height, missing=missing)
 
     def _is_over_cap(self, timer: Timer) -> bool:
         if self._activation is None:

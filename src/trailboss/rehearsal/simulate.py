@@ -8,7 +8,6 @@ from contextlib import closing
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.chain.chain import Chain
@@ -26,20 +25,19 @@ from trailboss.governance.rules import read_rules
 from trailboss.mechanisms.base import Follower, Phase
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
-from trailboss.model.events import TIMER_ENDINGS, TIMER_UNFUNDED
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.rehearsal.overrides import NO_OVERRIDES, Overrides, write_overrides
-from trailboss.rehearsal.run import fork_of
+from trailboss.rehearsal.run import CANCELLED, ENDS, EXPIRED, UNFUNDED, endings, fork_of
 from trailboss.state.overlay import Overlay
 from trailboss.timer_queue.bucket import Pending
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import StoredTimers
 from trailboss.views import Receipt
-from trailboss.views.records import block_events, event_view, receipt_view, refusal_view
+from trailboss.views.records import receipt_view, refusal_view
 from trailboss.vm.engine import Engine
 
 FIRE_BLOCKS_MAX: Final = 100_000  # most blocks until a fire; where nothing happens, they cost next to nothing
@@ -165,49 +163,24 @@ def state_after(chain: Chain, height: int, *, engine: Engine | None = None) -> C
     return replay_to(chain, height, engine=engine or chain.engine)
 
 
-class EndWithoutFire(Struct, frozen=True):
-    """How a block ended a timer without running it."""
-
-    outcome: str  # ``expired``, ``unfunded`` or ``cancelled``
-    missing: int = 0  # base units that its payer lacked; 0 unless it ended unfunded
-
-
-def endings(block: Block) -> Iterator[tuple[bytes, EndWithoutFire]]:
-    """Yield the timers that a block has ended without running them, and how."""
-    for record in block_events(block):
-        outcome = TIMER_ENDINGS.get(record.name, "fired")
-        if outcome != "fired":
-            missing = 0
-            if record.name == TIMER_UNFUNDED:
-                facts = event_view(record, block.height).data
-                missing = facts["required"] - facts["available"]
-            yield record.timer_id, EndWithoutFire(outcome, missing)
-
-
 def _end_in(block: Block, timer: Timer) -> Receipt | None:
     """Return the receipt of a timer's fire in a block, a refusal if it ended without one; None for neither."""
     for receipt in block.receipts:
         if receipt.origin is Origin.TIMER and receipt.timer_id == timer.timer_id:
             return receipt_view(receipt, block.height)
-    for timer_id, end in endings(block):
+    for timer_id, outcome, missing in endings(block):
         if timer_id == timer.timer_id:
-            what = f"timer {Hash32(timer_id)} does not fire: {_REASONS[end.outcome]} in block {block.height}"
-            if end.missing:
-                what += f", its payer {Address(timer.fee_payer)} lacks {end.missing} base units"
-            rejection = Rejection(_CODES[end.outcome], what, _FIXES[end.outcome])
-            refusal = refusal_view(rejection, Address(timer.fee_payer), block.height)
+            what = f"timer {Hash32(timer_id)} does not fire: it {ENDS[outcome]} in block {block.height}"
+            if missing:
+                what += f", its payer {Address(timer.fee_payer)} lacks {missing} base units"
+            reason, fix = _REFUSALS[outcome]
+            refusal = refusal_view(Rejection(reason, what, fix), Address(timer.fee_payer), block.height)
             return replace(refusal, origin=Origin.TIMER.value, timer_id=Hash32(timer_id), actor=Address(timer.target))
     return None
 
 
-_REASONS: Final = {"expired": "it expires", "unfunded": "it is removed unfunded", "cancelled": "it is cancelled"}
-_CODES: Final = {
-    "expired": RejectionReason.NOT_FOUND,
-    "unfunded": RejectionReason.INSUFFICIENT_GAS_BALANCE,
-    "cancelled": RejectionReason.NOT_FOUND,
-}
-_FIXES: Final = {
-    "expired": "extend it, or schedule it with a later expires_at",
-    "unfunded": "fund its payer before that block",
-    "cancelled": "see with a forecast which fires come before it",
+_REFUSALS: Final = {
+    EXPIRED: (RejectionReason.NOT_FOUND, "extend it, or schedule it with a later expires_at"),
+    UNFUNDED: (RejectionReason.INSUFFICIENT_GAS_BALANCE, "fund its payer before that block"),
+    CANCELLED: (RejectionReason.NOT_FOUND, "see with a forecast which fires come before it"),
 }

@@ -1,7 +1,9 @@
 """Simulations and forecasts of a node: the same as the chain's own, and nothing waits for them."""
 
+import gc
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -62,7 +64,7 @@ def test_overrides_and_earlier_heights_are_read_strictly(busy_api: tuple[Api, Ac
     assert api.post("/simulate", {**body, "overrides": coded})["return_value"] == f"0x{b'other'.hex()}"
     assert api.post("/simulate", {**body, "height": 1})["block_height"] == 2
     for wrong, what in (
-        ({"balance": {}}, "overrides have no 'balance'; there are: balances, slots, code, cycle_basefee"),
+        ({"balance": {}}, "there is no override 'balance'; there are balances, slots, code, cycle_basefee"),
         ({"balances": []}, "the override of balances is list, it must be an object of addresses"),
         ({"balances": {BOB: "1"}}, f"the override of balance of {BOB} is '1', it must be an integer within"),
         ({"balances": {"0x12": 1}}, "0x12"),
@@ -92,12 +94,16 @@ def test_blocks_are_built_and_reads_answered_while_a_simulation_runs() -> None:
 
 
 def test_forecast_of_a_head_is_kept_until_the_next_block() -> None:
-    """However often it is asked for."""
+    """However often it is asked for; then it goes, for a fork keeps all that the chain changes after it."""
     with serve(LocalChain(), development=True) as api:
         workbench = api.node.workbench
         first = workbench.ahead(api.node.view, 10)
         assert workbench.ahead(api.node.view, 10) is first
         assert workbench.ahead(api.node.view, 20) is not first
         assert workbench.ahead(api.node.view, 10) is first
+        fork = ref(first.fork)
+        del first
         api.post("/dev/mine", {"blocks": 1})
+        gc.collect()
+        assert fork() is None
         assert workbench.ahead(api.node.view, 10).forecast.from_height == 1

@@ -1,7 +1,11 @@
 """Crowds beside the actor under test."""
 
-import pytest
+from collections import Counter
 
+import pytest
+from msgspec.structs import asdict
+
+from trailboss.model.transactions import UpdateTimerConfig
 from trailboss.primitives.errors import Rejection
 from trailboss.testing import CBY, LocalChain
 
@@ -58,6 +62,16 @@ def test_storm_takes_the_blocks_that_it_asks_for(chain: LocalChain, kind: str, d
     chain.mine(30)
     fires = chain.receipts(origin="timer")
     assert (len(fires), fires[-1].block_height - fires[0].block_height) == (len(timers), delay)
+
+
+@pytest.mark.parametrize("most", [1, 5, 30])
+def test_crowd_has_as_many_actors_as_its_timers_need(chain: LocalChain, most: int) -> None:
+    """Where governance lets an actor have few timers, also fewer than one transaction sets."""
+    chain.system(UpdateTimerConfig(**asdict(chain.chain.rules().timer) | {"max_timers_per_actor": most}))
+    timers = chain.congest(blocks=2)
+    owners = Counter(timer.actor for timer in chain.timers())
+    assert owners.total() == len(timers) == 16
+    assert max(owners.values()) == min(most, 16)
 
 
 def test_crowd_is_refused_when_it_makes_no_sense(chain: LocalChain) -> None:

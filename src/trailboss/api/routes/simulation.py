@@ -44,6 +44,8 @@ def simulate_transaction(
     instruction: Annotated[dict[str, Any], Meta(extra_json_schema=INSTRUCTION_SCHEMA, extra=INSTRUCTION_RULE)],
     cycles_limit: U64 = CYCLES_LIMIT,  # most cycles that it may use
     cells_limit: U64 = CELLS_LIMIT,  # most cells that it may use
+    max_fee_per_cycle: U64 | None = None,  # most a cycle may cost; the tip and twice the basefee if left out
+    max_fee_per_cell: U64 | None = None,  # most a cell may cost; the tip and twice the basefee if left out
     max_priority_fee_per_cycle: U64 = 0,  # tip a cycle, base units
     max_priority_fee_per_cell: U64 = 0,  # tip a cell, base units
     height: U64 | None = None,  # block after which it runs; the last one if left out
@@ -54,6 +56,8 @@ def simulate_transaction(
     terms = Terms(
         cycles_limit=cycles_limit,
         cells_limit=cells_limit,
+        max_fee_per_cycle=max_fee_per_cycle,
+        max_fee_per_cell=max_fee_per_cell,
         max_priority_fee_per_cycle=max_priority_fee_per_cycle,
         max_priority_fee_per_cell=max_priority_fee_per_cell,
     )

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from trailboss.cli.command import Invocation, command
-from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
 from trailboss.cli.options import Text, argument, height, option
 from trailboss.cli.output import columns, print_json, print_table, progress
-from trailboss.cli.values import read_file
+from trailboss.cli.values import read_text
 from trailboss.primitives.units import format_cby
 from trailboss.rehearsal.backtest import Backtest, Bidding, backtest
 from trailboss.views.json_values import to_json_value
@@ -29,16 +28,13 @@ def backtest_agent(
     """Build the blocks again with another agent, and compare what it wins, waits and pays.
 
     What happened stands beside it, and what the default bid would have come to. Transactions are those of the chain;
-    what follows from other bids is worked out anew. The chain stays as it is.
+    fires, prices and balances follow from the other bids. The chain stays as it is.
 
     Example: trailboss bid backtest agent.py --chain play
     """
     chain = run.chain
     whose = run.actor(actor)
-    try:
-        source = read_file(agent, "agent").decode()
-    except UnicodeDecodeError as error:
-        raise Mistake(f"the agent {agent} is not UTF-8 at byte {error.start}", "name a source file") from None
+    source = read_text(agent, "agent")
     with progress("blocks", REPLAYS * chain.height, quiet=run.as_json) as advance:
         found = backtest(chain, source, actors=[whose] if whose else (), first=since, on_block=lambda _: advance())
     if run.as_json:

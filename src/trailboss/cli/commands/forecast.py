@@ -52,9 +52,8 @@ def forecast(
         return
     shown = rows[: limit or None]
     title = f"Forecast of blocks {found.from_height + 1:,} to {found.last_height:,}, if nothing is sent"
-    print_table(title, FORECAST, [_forecast_row(run, each) for each in shown])
-    if not rows:
-        note("note: no timer is due in these blocks" if wanted is None else "note: it is due after these blocks")
+    empty = "no timer is due in these blocks" if wanted is None else "it is due after these blocks"
+    print_table(title, FORECAST, [_forecast_row(run, each) for each in shown], f"note: {empty}")
     if len(shown) < len(rows) or found.has_more:
         more = "more than " if found.has_more else ""
         note(f"note: these are {len(shown):,} of {more}{len(rows):,}; --limit shows more")

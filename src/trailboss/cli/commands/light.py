@@ -17,7 +17,7 @@ from trailboss.cli.output import note, print_json
 from trailboss.cli.remote.chain import RemoteChain
 from trailboss.cli.remote.signed_headers import await_signed_header
 from trailboss.cli.targets import find_actor, node_url, resolve_actor, resolve_timer
-from trailboss.cli.values import parse_hash, parse_payload, read_file
+from trailboss.cli.values import parse_hash, parse_payload, read_text
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.light.endings import EndingProof, TimerEnding, prove_ending
 from trailboss.light.proof import LightProof, LightStatement
@@ -77,10 +77,7 @@ def verify(
 
     Example: trailboss light verify timer.json --genesis genesis.toml
     """
-    try:
-        genesis = parse_genesis(read_file(genesis_file, "genesis").decode())
-    except UnicodeDecodeError as error:
-        raise Mistake(f"the genesis {genesis_file} is not UTF-8 at byte {error.start}", "name a TOML file") from None
+    genesis = parse_genesis(read_text(genesis_file, "genesis"))
     _check_network(genesis, str(genesis_file))
     proof = LightProof.from_json(read_document(file))
     statement = proof.verify(genesis.validators, genesis.engine_chain_id())

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
 from time import monotonic, sleep
 from typing import Any, Final
@@ -24,7 +25,6 @@ from trailboss.forecast.quote import ExpectedRun, Quote, quote_timer
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
 from trailboss.model.events import EventRecord
-from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, Transaction, transaction_hash
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
@@ -32,7 +32,6 @@ from trailboss.rehearsal.forecast import ForecastTimer, QueueForecast
 from trailboss.rehearsal.overrides import Overrides, to_document
 from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
 from trailboss.views.explain.life import EarlierEvents
-from trailboss.views.mechanism.base import Outlook
 from trailboss.views.records import Printed, TimerEntry, event_view, receipt_view, refused_receipt
 from trailboss.views.timer_list import ALL, ENDED, TimerFilter, list_live
 from trailboss.views.trace.tree import TreeNode
@@ -152,10 +151,7 @@ class RemoteChain(ChainReader):
 
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
         """Send an instruction unsigned, as an account's."""
-        limits = {"cycles_limit": terms.cycles_limit, "cells_limit": terms.cells_limit}
-        return self._develop(
-            "/dev/impersonate", sender=str(address), instruction=INSTRUCTION.show(instruction), **limits
-        )
+        return self._develop("/dev/impersonate", **_unsigned(instruction, address, terms))
 
     def faucet(self, address: Address) -> tuple[int, Receipt]:
         """Give an account money from the node's faucet; return the base units, and the receipt."""
@@ -204,9 +200,7 @@ class RemoteChain(ChainReader):
         self, instruction: Instruction, sender: Address, terms: Terms, height: int | None, overrides: Overrides
     ) -> Receipt:
         """Return the receipt that an instruction would have, as after the block of a height; None for the last one."""
-        limits = {"cycles_limit": terms.cycles_limit, "cells_limit": terms.cells_limit}
-        asked = {"sender": str(sender), "instruction": INSTRUCTION.show(instruction), **limits}
-        return self._simulated("/simulate", asked, height, overrides)
+        return self._simulated("/simulate", _unsigned(instruction, sender, terms), height, overrides)
 
     def simulate_fire(self, timer_id: Hash32, height: int | None, overrides: Overrides) -> Receipt:
         """Return the receipt that a timer's next fire would have, likewise."""
@@ -271,7 +265,16 @@ class RemoteChain(ChainReader):
         """Return a timer's whole life."""
         found = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")
         earlier = EarlierEvents(scheduled=found["scheduled"], agent=octets_of(found["agent"]))
-        return explain_timer(self, timer_id, found["heights"], earlier, attempt=self._try_timer, ahead=self._beside)
+        # Of a live timer alone: what its fire would end with, and when it comes.
+        judged = cache(lambda: self._client.get(f"/timers/{timer_id}/explain", limit=1))
+        return explain_timer(
+            self,
+            timer_id,
+            found["heights"],
+            earlier,
+            attempt=lambda _: _read_failure(judged()["failure"]),
+            ahead=lambda *_: judged()["forecast"] or "",
+        )
 
     def quote(self, height: int, gas_limit: int, tip: int | None, actor: Address | None, blocks: int) -> Quote:
         """Quote a timer that is scheduled now, with what the node has ahead of it."""
@@ -279,16 +282,6 @@ class RemoteChain(ChainReader):
         terms = {"tip": tip, "actor": None if actor is None else str(actor), "blocks": blocks}
         expected = self._client.get("/quote", height=height, gas_limit=gas_limit, **terms)["expected"]
         return replace(found, expected=None if expected is None else read(ExpectedRun, expected))
-
-    def _beside(self, timer: Timer, _: Outlook) -> str:
-        """Return what a node's forecast has of a live timer beside its outlook."""
-        found = self._client.get(f"/timers/{Hash32(timer.timer_id)}/explain", limit=1)["forecast"]
-        return found or ""
-
-    def _try_timer(self, timer: Timer) -> ErrorObject | None:
-        """Return the error with which a live timer's fire would revert now; None if it would not."""
-        found = self._client.get(f"/timers/{Hash32(timer.timer_id)}/explain", limit=1)["failure"]
-        return _read_failure(found)
 
     def _rows(self, path: str, member: str | None = None, **query: object) -> Iterator[Any]:
         """Yield the rows of a list under the view, a page at a time."""
@@ -316,6 +309,12 @@ class RemoteChain(ChainReader):
         """Return the same as a tree to draw; see `trailboss.views.trace.records.Trace.tree`."""
         query = {"calls": str(calls).lower(), "lines": str(lines).lower()}
         return read(TreeNode, self._client.get(f"/trace/{subject}/tree", **query))
+
+
+def _unsigned(instruction: Instruction, sender: Address, terms: Terms) -> dict[str, object]:
+    """Return an unsigned transaction as a request states it."""
+    stated = {name: value for name, value in asdict(terms).items() if value is not None}
+    return {"sender": str(sender), "instruction": INSTRUCTION.show(instruction), **stated}
 
 
 def _still_waits(tx_hash: str) -> NotFound:

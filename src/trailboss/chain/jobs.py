@@ -5,14 +5,15 @@ Decision: D-113
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
+from msgspec.structs import replace
 
 from trailboss.chain.drafts import Terms, draft_unsigned
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import decode_canonical, encode_canonical
-from trailboss.execution.runner import find_job, read_runner
+from trailboss.execution.runner import find_job, find_open_job, read_runner
 from trailboss.fees import Prices, max_cost
 from trailboss.model.configs import Runner, RunnerJob
 from trailboss.model.transactions import ReplyJob, Transaction
@@ -49,7 +50,7 @@ JobAnswer = object
 class _Answered(Struct, frozen=True, forbid_unknown_fields=True):
     value: Any = UNSET
     failure: FailureReason | UnsetType = UNSET
-    attempts: int = 1
+    attempts: Annotated[int, Meta(ge=1)] = 1
 
 
 def read_answer(members: Mapping[str, Any]) -> JobAnswer:
@@ -97,21 +98,13 @@ def draft_reply(chain: ChainReader, number: int, answer: JobAnswer, *, waiting: 
         Rejection: ``NOT_FOUND`` for a job that there is not, ``JOB_ANSWERED`` for one that has its reply,
             ``INVALID_DATA`` or ``OVERFLOW`` for a value without canonical CBOR.
     """
-    job = find_job(chain.store.read, number)
-    if job.replied_at:
-        what = f"runner job {number} has had its reply in block {job.replied_at}"
-        raise Rejection(RejectionReason.JOB_ANSWERED, what, job=str(number), height=job.replied_at)
+    job = find_open_job(chain.store.read, number)
     base, prices = chain.params.costs.transaction_base, Prices(*chain.rules().user_basefees())
     terms = Terms(cycles_limit=base + job.cycles, cells_limit=job.cells)
     needed = max_cost(Cycles(terms.cycles_limit), Cells(terms.cells_limit), prices)
     if chain.balance(job.actor) < 2 * needed:
         # Without room for a rise of the basefees, as an actor can afford that had the least when it sent the job.
-        terms = Terms(
-            cycles_limit=terms.cycles_limit,
-            cells_limit=terms.cells_limit,
-            max_fee_per_cycle=prices.cycle_basefee,
-            max_fee_per_cell=prices.cell_basefee,
-        )
+        terms = replace(terms, max_fee_per_cycle=prices.cycle_basefee, max_fee_per_cell=prices.cell_basefee)
     reply = ReplyJob(number, encode_reply(number, job, answer))
     return draft_unsigned(chain, reply, Address(job.actor), terms=terms, waiting=waiting)
 

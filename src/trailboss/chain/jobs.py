@@ -3,7 +3,7 @@
 Decision: D-113
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from trailboss.chain.drafts import Terms, draft_unsigned
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import decode_canonical, encode_canonical
-from trailboss.execution.runner import find_job, find_open_job, read_runner
+from trailboss.execution.runner import find_open_job, read_runner
 from trailboss.fees import Prices, max_cost
 from trailboss.model.configs import Runner, RunnerJob
 from trailboss.model.transactions import ReplyJob, Transaction
@@ -75,12 +75,6 @@ def check_kind(kind: str) -> None:
 def runner_of(chain: ChainReader) -> Runner:
     """Return what a chain's state holds of its runner."""
     return read_runner(chain.store.read)
-
-
-def all_jobs(chain: ChainReader) -> Iterator[tuple[int, RunnerJob]]:
-    """Yield every runner job of a chain with its number, the oldest first."""
-    for number in range(1, runner_of(chain).next):
-        yield number, find_job(chain.store.read, number)
 
 
 def job_hash(job: RunnerJob) -> Hash32:

@@ -26,7 +26,7 @@ _RUN_TAG = b"\x00EVRY"
 _RETRY_TAG = b"\x00RTRY"
 _RESERVE = 6_000
 """Cycles of a fire that its handler does not get: they record a failure and schedule the next attempt."""
-_OUT_OF_CELLS = "E1006"
+_OUT_OF_CELLS = "E1006 out_of_cells"
 _INTEGER, _TEXT, _MAP = 0x00, 0x60, 0xA0  # CBOR's major types of small numbers, text and maps
 _WHY_MAX = 200  # characters of a failure in an event
 
@@ -54,7 +54,7 @@ class RecurringTimer:
     ok: int = 0  # slots whose run ended well
     failed: int = 0  # slots whose last attempt failed
     missed: int = 0  # slots that were overdue and, by ``catch_up``, not run
-    skipped: int = 0  # slots that came while an earlier one was tried again, or in a pause
+    skipped: int = 0  # slots that came while an earlier one was tried again, in a pause, or before other terms
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,8 @@ def every(
         if timer == known and (known.is_paused or now <= known.due + blocks):
             return known.due
         if not is_anchored:
-            # The slots that are due end here, and so does one that is tried again.
-            timer.missed += max(_passed(known, now) - (known.attempt > 1), 0)
-            timer.failed += known.attempt > 1
+            _end_slots(known, now, "every() has set other terms")
+            timer.failed, timer.skipped = known.failed, known.skipped
     if not is_anchored:
         timer.attempt = 1
         timer.slot = timer.due = timer.start + max((now - timer.start) // blocks + 1, 0) * blocks
@@ -166,6 +165,11 @@ def stop(name: str) -> RecurringTimer | None:
 
     timer = recurring_timer(name)
     if timer is not None:
+        if pvm_host.get_state(WHOLE_SLOT + name.encode()) is None:
+            _count_exhausted(timer)
+        why = "stop() has ended the schedule"
+        _end_slots(timer, pvm_host.block_height(), why)
+        _report(RUN_EVENT, "stopped", why, name=name, slot=timer.slot)
         _disarm(timer)
         pvm_host.delete_state(SCHEDULE_SLOT + name.encode())
         pvm_host.delete_state(WHOLE_SLOT + name.encode())
@@ -190,10 +194,7 @@ def resume(name: str) -> int:
     timer = _found(name)
     if timer.is_paused:
         timer.is_paused = False
-        if timer.attempt > 1:
-            timer.attempt, timer.failed = 1, timer.failed + 1
-            _advance(timer, pvm_host.block_height())
-        _skip(timer, pvm_host.block_height())
+        _end_slots(timer, pvm_host.block_height(), "the schedule was paused")
         _arm(timer, timer.slot)
         _keep(timer)
     return timer.due
@@ -250,12 +251,31 @@ def _advance(timer: RecurringTimer, now: int) -> None:
     timer.slot = timer.blocks + (timer.slot if timer.align == "grid" else now)
 
 
-def _skip(timer: RecurringTimer, now: int) -> None:
+def _end_slots(timer: RecurringTimer, now: int, why: str) -> None:
+    """End the slots that have come by now: one that is tried again as failed, the others as skipped."""
+    if timer.attempt > 1:
+        facts = {"name": timer.name, "slot": timer.slot, "late": now - timer.slot, "attempt": timer.attempt - 1}
+        _report(RUN_EVENT, "failed", why, **facts)
+        timer.attempt, timer.failed = 1, timer.failed + 1
+        _advance(timer, now)
+    _skip(timer, now, why)
+
+
+def _skip(timer: RecurringTimer, now: int, why: str) -> None:
     """Count the slots that have come by now as skipped."""
     passed = _passed(timer, now)
-    timer.skipped += passed
     if passed:
-        timer.slot = timer.slot + passed * timer.blocks if timer.align == "grid" else now + timer.blocks
+        timer.skipped += passed
+        timer.slot += (passed - 1) * timer.blocks
+        facts = {"name": timer.name, "slot": timer.slot, "late": now - timer.slot, "skipped": passed}
+        _report(RUN_EVENT, "skipped", why, **facts)
+        _advance(timer, now)
+
+
+def _count_exhausted(timer: RecurringTimer) -> None:
+    """Count the last run, which ended as ``ok`` and used up the cells of its fire, as failed."""
+    timer.ok, timer.failed = timer.ok - 1, timer.failed + 1
+    _report(RUN_EVENT, "failed", "used up the cells of its fire", name=timer.name, slot=timer.last or 0)
 
 
 def dispatch(payload: bytes) -> bool:
@@ -283,13 +303,14 @@ def _run_slot(octets: bytes) -> None:
 
     timer, whole = recurring_timer(octets.decode()), WHOLE_SLOT + octets
     if timer is None:
+        why = "the slot with its record is gone"
+        _report(RUN_EVENT, "stopped", why, name=octets.decode(), slot=pvm_host.block_height())
         return
     now = pvm_host.block_height()
     timer.timer_id = ""  # it fires
     if pvm_host.get_state(whole) is None:
         pvm_host.set_state(whole, b"")
-        timer.ok, timer.failed = timer.ok - 1, timer.failed + 1
-        _report(RUN_EVENT, "failed", "used up the cells of its fire", name=timer.name, slot=timer.last or 0)
+        _count_exhausted(timer)
     missed, is_overdue = _take_overdue(timer, now)
     facts = {"name": timer.name, "slot": timer.slot, "late": max(now - timer.slot, 0), "attempt": timer.attempt}
     facts["missed"] = missed
@@ -303,7 +324,7 @@ def _run_slot(octets: bytes) -> None:
     timer.attempt, timer.last, timer.ok = 1, timer.slot, timer.ok + 1
     _advance(timer, now)
     if again.attempt > 2 and timer.overlap == "skip":
-        _skip(timer, now)
+        _skip(timer, now, "an earlier slot was tried again")
     _arm(timer, timer.slot)
     _keep(timer)
     why = _failure(timer.handler, json.dumps(facts).encode())

@@ -72,7 +72,11 @@ def test_overdue_slots_are_run_once_each_or_not_at_all(
 @pytest.mark.parametrize(
     ("overlap", "expected", "skipped"),
     [
-        ("skip", [(12, 12, "retried"), (16, 12, "retried"), (24, 12, "ok"), (32, 32, "ok")], 1),
+        (
+            "skip",
+            [(12, 12, "retried"), (16, 12, "retried"), (24, 22, "skipped"), (24, 12, "ok"), (32, 32, "ok")],
+            1,
+        ),
         ("queue", [(12, 12, "retried"), (16, 12, "retried"), (24, 12, "ok"), (25, 22, "ok"), (32, 32, "ok")], 0),
     ],
 )
@@ -124,7 +128,7 @@ def test_handler_that_uses_up_the_cells_of_its_fire_is_counted_by_the_next_one(
 def test_same_call_changes_nothing_and_another_one_changes_the_schedule(
     chain: LocalChain, planner: ActorHandle
 ) -> None:
-    """The same terms write nothing; another handler keeps the phase; another period counts anew from now."""
+    """The same terms write nothing; another handler keeps the phase; another period counts from now on."""
     call(chain, planner, "plan", blocks=10)
     (first,) = planner.timers()
 
@@ -150,7 +154,8 @@ def test_slots_that_came_in_a_pause_are_skipped_and_counted(chain: LocalChain, p
     call(chain, planner, "goes_on")
     chain.advance_to(43)
 
-    assert runs(chain) == [(42, 42, "ok")]
+    assert runs(chain) == [(36, 32, "skipped"), (42, 42, "ok")]
+    assert chain.events("schedule.run")[0].data["why"] == "the schedule was paused"
     assert record(planner)["skipped"] == 3
 
 
@@ -166,7 +171,62 @@ def test_stop_ends_a_schedule_from_outside_and_from_its_own_run(chain: LocalChai
     call(chain, planner, "plan", blocks=5, handler="ends_itself")
     chain.advance_to(40)
     assert (planner.timers(), planner.storage) == ([], before)
-    assert runs(chain)[-1] == (23, 23, "ok")
+    assert runs(chain) == [(12, 12, "ok"), (16, 22, "stopped"), (23, 28, "stopped"), (23, 23, "ok")]
+
+
+@pytest.mark.parametrize(
+    ("handler", "fields", "why", "outcomes"),
+    [
+        ("plan", {"blocks": 7}, "every() has set other terms", [(12, "failed"), (22, "skipped")]),
+        ("ends", {}, "stop() has ended the schedule", [(12, "failed"), (22, "skipped"), (32, "stopped")]),
+    ],
+)
+def test_other_terms_and_an_end_leave_an_event_of_each_slot_that_they_end(
+    planner: ActorHandle, handler: str, fields: dict[str, int], why: str, outcomes: list[tuple[int, str]]
+) -> None:
+    """Slot 12 is tried again until 27, and slot 22 comes meanwhile: the one fails, the other is skipped."""
+    chain = planner.chain
+    call(chain, planner, "plan", blocks=10, attempts=2, backoff=15)
+    planner.call("breaks", b"1", sender=chain.accounts[0], check=True)
+    chain.advance_to(25)
+
+    call(chain, planner, handler, **fields)
+
+    events = [event.data for event in chain.events("schedule.run")[1:]]
+    assert [(each["slot"], each["outcome"]) for each in events] == outcomes
+    assert {each["why"] for each in events} == {why}
+    assert events[1]["skipped"] == 1
+
+
+def test_run_that_used_up_its_cells_is_counted_when_the_schedule_ends(chain: LocalChain, planner: ActorHandle) -> None:
+    """No other fire comes that could do it."""
+    call(chain, planner, "plan", blocks=10, handler="hoard")
+    chain.advance_to(13)
+
+    assert call(chain, planner, "ends") == b"\x00"
+    assert runs(chain) == [(14, 12, "failed"), (14, 22, "stopped")]
+
+
+def test_failure_that_mentions_a_code_is_tried_again(chain: LocalChain) -> None:
+    """Only the chain's own words about cells mean that the fire can write no more."""
+    source = PLANNER.replace("is broken", "is like E1006")
+    planner = chain.deploy(source, sender=chain.accounts[0], value=100_000 * CBY)
+    call(chain, planner, "plan", blocks=10, attempts=2)
+    planner.call("breaks", b"1", sender=chain.accounts[0], check=True)
+    chain.advance_to(13)
+
+    assert runs(chain) == [(12, 12, "retried"), (13, 12, "failed")]
+
+
+def test_fire_whose_record_is_gone_says_so(chain: LocalChain, planner: ActorHandle) -> None:
+    """An actor can delete its slots by itself."""
+    call(chain, planner, "plan", blocks=10)
+    chain.set_storage(planner, b"__schedule:job", None)
+    chain.advance_to(13)
+
+    (event,) = chain.events("schedule.run")
+    assert (event.data["outcome"], event.data["why"]) == ("stopped", "the slot with its record is gone")
+    assert planner.timers() == []
 
 
 def test_schedule_whose_timer_the_chain_has_removed_comes_back_by_the_same_call(

@@ -3,16 +3,17 @@
 Decision: D-113
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
+from msgspec.structs import replace
 
 from trailboss.chain.drafts import Terms, draft_unsigned
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import decode_canonical, encode_canonical
-from trailboss.execution.runner import find_job, read_runner
+from trailboss.execution.runner import find_open_job, read_runner
 from trailboss.fees import Prices, max_cost
 from trailboss.model.configs import Runner, RunnerJob
 from trailboss.model.transactions import ReplyJob, Transaction
@@ -49,7 +50,7 @@ JobAnswer = object
 class _Answered(Struct, frozen=True, forbid_unknown_fields=True):
     value: Any = UNSET
     failure: FailureReason | UnsetType = UNSET
-    attempts: int = 1
+    attempts: Annotated[int, Meta(ge=1)] = 1
 
 
 def read_answer(members: Mapping[str, Any]) -> JobAnswer:
@@ -76,12 +77,6 @@ def runner_of(chain: ChainReader) -> Runner:
     return read_runner(chain.store.read)
 
 
-def all_jobs(chain: ChainReader) -> Iterator[tuple[int, RunnerJob]]:
-    """Yield every runner job of a chain with its number, the oldest first."""
-    for number in range(1, runner_of(chain).next):
-        yield number, find_job(chain.store.read, number)
-
-
 def job_hash(job: RunnerJob) -> Hash32:
     """Return the id that the public network gives a job, one for all of a transaction. Source: cowboy-facts §9."""
     return Hash32(sha256(job.origin_hash + job.sent_at.to_bytes(8, "big")).digest())
@@ -97,21 +92,13 @@ def draft_reply(chain: ChainReader, number: int, answer: JobAnswer, *, waiting: 
         Rejection: ``NOT_FOUND`` for a job that there is not, ``JOB_ANSWERED`` for one that has its reply,
             ``INVALID_DATA`` or ``OVERFLOW`` for a value without canonical CBOR.
     """
-    job = find_job(chain.store.read, number)
-    if job.replied_at:
-        what = f"runner job {number} has had its reply in block {job.replied_at}"
-        raise Rejection(RejectionReason.JOB_ANSWERED, what, job=str(number), height=job.replied_at)
+    job = find_open_job(chain.store.read, number)
     base, prices = chain.params.costs.transaction_base, Prices(*chain.rules().user_basefees())
     terms = Terms(cycles_limit=base + job.cycles, cells_limit=job.cells)
     needed = max_cost(Cycles(terms.cycles_limit), Cells(terms.cells_limit), prices)
     if chain.balance(job.actor) < 2 * needed:
         # Without room for a rise of the basefees, as an actor can afford that had the least when it sent the job.
-        terms = Terms(
-            cycles_limit=terms.cycles_limit,
-            cells_limit=terms.cells_limit,
-            max_fee_per_cycle=prices.cycle_basefee,
-            max_fee_per_cell=prices.cell_basefee,
-        )
+        terms = replace(terms, max_fee_per_cycle=prices.cycle_basefee, max_fee_per_cell=prices.cell_basefee)
     reply = ReplyJob(number, encode_reply(number, job, answer))
     return draft_unsigned(chain, reply, Address(job.actor), terms=terms, waiting=waiting)
 

@@ -6,7 +6,7 @@ Decision: D-69, D-110
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, astuple, replace
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
@@ -159,7 +159,7 @@ def set_mock(scope: Scope, instruction: SetMock) -> EventRecord:
         Rejection: ``INVALID_INPUT`` for an empty handler, for both an answer and a failure, for no times at all, and
             for one mock too many.
     """
-    overlay, mock = scope.session.overlay, _mock_of(instruction)
+    overlay, mock = scope.session.overlay, CallMock(bytes(instruction.target), *astuple(instruction)[1:])
     # CHECK
     if not mock.handler:
         raise invalid("a mock is for a handler, and its name is empty", field="handler")
@@ -177,8 +177,7 @@ def set_mock(scope: Scope, instruction: SetMock) -> EventRecord:
         raise invalid(f"there are {MOCKS_MAX} mocks, the most that there can be: clear them first", limit=MOCKS_MAX)
     # RUN
     _write_mocks(overlay, sorted([*kept, mock], key=lambda each: each.payload is None))
-    facts = {name: getattr(mock, name) for name in mock.__struct_fields__}
-    return _event(scope.session.context.rules, topics.MOCK_SET, facts)
+    return _event(scope.session.context.rules, topics.MOCK_SET, asdict(mock))
 
 
 def clear_mocks(scope: Scope) -> EventRecord:
@@ -240,17 +239,6 @@ def _write_mocks(overlay: Overlay, mocks: Sequence[CallMock]) -> None:
         overlay.write(MOCKS_KEY, encode_record(CallMocks(tuple(mocks))))
     else:
         overlay.delete(MOCKS_KEY)
-
-
-def _mock_of(instruction: SetMock) -> CallMock:
-    return CallMock(
-        bytes(instruction.target),
-        instruction.handler,
-        instruction.payload,
-        instruction.returns,
-        instruction.reverts,
-        instruction.times,
-    )
 
 
 def move_timer(scope: Scope, instruction: MoveTimer) -> None:

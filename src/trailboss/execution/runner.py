@@ -18,7 +18,7 @@ from trailboss.model.configs import Runner, RunnerJob, encode_record, stored
 from trailboss.model.transactions import ReplyJob
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, system_address
-from trailboss.primitives.units import Cells, Cycles
+from trailboss.primitives.units import U64_MAX, Cells, Cycles
 from trailboss.state.keys import job_key
 
 JOB_DISPATCHER: Final = system_address(2)  # Whom the SDK sends runner jobs. Source: cowboy-facts §6.
@@ -37,9 +37,18 @@ def read_runner(read: Read) -> Runner:
 
 def find_job(read: Read, number: int) -> RunnerJob:
     """Return a job; ``NOT_FOUND`` if there never was one of that number."""
-    job = stored(read, job_key(number), RunnerJob)
+    job = stored(read, job_key(number), RunnerJob) if 0 < number <= U64_MAX else None
     if job is None:
         raise Rejection(RejectionReason.NOT_FOUND, f"there is no runner job {number}", job=str(number))
+    return job
+
+
+def find_open_job(read: Read, number: int) -> RunnerJob:
+    """Return a job that waits; ``NOT_FOUND`` as `find_job`, ``JOB_ANSWERED`` for one that has its reply."""
+    job = find_job(read, number)
+    if job.replied_at:
+        what = f"runner job {number} has had its reply in block {job.replied_at}"
+        raise Rejection(RejectionReason.JOB_ANSWERED, what, job=str(number), height=job.replied_at)
     return job
 
 
@@ -106,10 +115,7 @@ def check_reply(session: BlockSession, sender: Address, reply: ReplyJob) -> Runn
     if not session.context.is_development:
         what = "ReplyJob is executed by development chains only, which say so in their genesis"
         raise Rejection(RejectionReason.UNSUPPORTED_INSTRUCTION, what, instruction=reply.name)
-    job = find_job(session.overlay.read, reply.job)
-    if job.replied_at:
-        what = f"runner job {reply.job} has had its reply in block {job.replied_at}"
-        raise Rejection(RejectionReason.JOB_ANSWERED, what, job=str(reply.job), height=job.replied_at)
+    job = find_open_job(session.overlay.read, reply.job)
     if sender != job.actor:
         what = f"runner job {reply.job} is {Address(job.actor)}'s, and {sender} sends a reply: the actor's account does"
         raise invalid(what, job=str(reply.job), owner=str(Address(job.actor)))

@@ -10,7 +10,8 @@ from trailboss.explorer.documents import HALF, PageTable, Row, Section, bare, co
 from trailboss.explorer.page_context import Reading
 from trailboss.index import EventFilter, read_events
 from trailboss.primitives.octets import Address
-from trailboss.views.schedules import LOST, PAUSED, RUN_EVENT, RunView, ScheduleView, runs_of, schedules_of
+from trailboss.recurrence import RUN_EVENT
+from trailboss.views.schedules import LOST, PAUSED, RunView, ScheduleView, runs_of, schedules_of
 
 SCHEDULES_SHOWN: Final = 20
 RUNS_SHOWN: Final = 10
@@ -27,7 +28,7 @@ RUN_COLUMNS: Final = (
     + bare("Outcome")
     + columns("Why", wide=True)
 )
-TONES: Final = {"ok": "good", "retried": "warn", "failed": "bad", "missed": "warn"}
+TONES: Final = {"ok": "good", "retried": "warn", "failed": "bad", "missed": "warn", "skipped": "warn"}
 """How an outcome looks."""
 
 

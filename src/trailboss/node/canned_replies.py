@@ -59,7 +59,7 @@ def read_replies(path: Path) -> tuple[CannedReply, ...]:
     except ValueError as error:
         raise ConfigurationError(f"the replies {path} are not TOML: {error}") from None
     replies = table.get("reply")
-    if table.keys() != {"reply"} or not isinstance(replies, list):
+    if table.keys() != {"reply"} or not isinstance(replies, list) or any(type(each) is not dict for each in replies):
         raise ConfigurationError(f"the replies {path} hold something else than tables [[reply]]")
     return tuple(_read(f"{path}: reply {number}", reply) for number, reply in enumerate(replies, 1))
 

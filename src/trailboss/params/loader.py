@@ -33,7 +33,7 @@ HIGHEST: Final[Mapping[str, int]] = MappingProxyType({
 })  # fmt: skip
 """Parameters with a bound of their own: the ring has a slot in memory for each of its heights."""
 _CAN_BE_OFF: Final = """costs source timers.lane_cells_per_block timers.schedule_needs_entitlement
-    limits.deferred_pending_max     timers.payer_is_actor timers.extension_must_fit
+    limits.deferred_pending_max timers.payer_is_actor timers.extension_must_fit
     lane.activation_height lane.clamps_gas_limit lane.basefee_rule lane.caps_at_fire lane.weight_per_deployer
     lane.weight_age_blocks auction.decay auction.delay_action auction.delay_penalty_cycles
     globalbox.bid_weight globalbox.bid_min"""

@@ -5,11 +5,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from trailboss.chain.jobs import all_jobs, job_hash
+from trailboss.chain.jobs import job_hash, runner_of
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import decode_canonical
 from trailboss.execution.runner import find_job
-from trailboss.model.configs import RunnerJob
 from trailboss.primitives.octets import Address, Hash32
 
 OPEN: Final = "open"
@@ -39,17 +38,13 @@ class JobView(Struct, frozen=True):
 
 def list_jobs(chain: ChainReader, state: str | None = None, actor: Address | None = None) -> list[JobView]:
     """Return the runner jobs of a chain, the oldest first; of one state, and of one actor, if given."""
-    jobs = (job_view(number, job) for number, job in all_jobs(chain))
+    jobs = (job_of(chain, number) for number in range(1, runner_of(chain).next))
     return [each for each in jobs if state in (None, each.state) and actor in (None, each.actor)]
 
 
 def job_of(chain: ChainReader, number: int) -> JobView:
     """Return a runner job; `Rejection` with ``NOT_FOUND`` if there is none of that number."""
-    return job_view(number, find_job(chain.store.read, number))
-
-
-def job_view(number: int, job: RunnerJob) -> JobView:
-    """Return a stored job, decoded."""
+    job = find_job(chain.store.read, number)
     request: Any = decode_canonical(job.request)
     payload = request.get("payload")
     asked = payload if isinstance(payload, dict) else {}

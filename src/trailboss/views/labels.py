@@ -61,8 +61,8 @@ class LabelBook:
     def text(self, text: str) -> str:
         """Return a text in which every address and id that has a label is replaced by it and the first digits.
 
-        >>> LabelBook({bytes(20): "nobody"}).text(f"paid by 0x{'00' * 20}")
-        'paid by nobody (0x00000000…)'
+        >>> LabelBook({bytes(20): "oracle"}).text(f"paid by 0x{'00' * 20}")
+        'paid by oracle (0x00000000…)'
         """
         return _ID.sub(self._labelled, text) if self._names else text
 

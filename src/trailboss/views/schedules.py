@@ -14,7 +14,7 @@ from trailboss.chain.reader import ChainReader
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.recurrence import RUN_EVENT, SCHEDULE_SLOT, RecurringTimer
+from trailboss.recurrence import SCHEDULE_SLOT, RecurringTimer
 from trailboss.state.keys import storage_key
 from trailboss.state.slots import decode_slot
 from trailboss.views.records import Event
@@ -47,20 +47,21 @@ class ScheduleView(Struct, frozen=True, kw_only=True):
     ok: int  # slots whose run ended well
     failed: int  # slots whose last attempt failed
     missed: int  # slots that were overdue and not run
-    skipped: int  # slots that came while an earlier one was tried again, or in a pause
+    skipped: int  # slots that came while an earlier one was tried again, in a pause, or before other terms
 
 
 class RunView(Struct, frozen=True, kw_only=True):
-    """A run of a schedule, or slots that were missed, as the actor's event says."""
+    """A run of a schedule, slots that did not run, or the schedule's end, as the actor's event says."""
 
     block_height: int
     name: str  # of the schedule
     slot: int
-    outcome: str  # ``ok``, ``retried``, ``failed`` or ``missed``
+    outcome: str  # ``ok``, ``retried``, ``failed``, ``missed``, ``skipped`` or ``stopped``
     late: int = 0  # blocks since the slot's height
     attempt: int = 1
     missed: int = 0  # overdue slots that this fire counted and did not run
-    why: str = ""  # why it failed
+    skipped: int = 0  # slots that ended without a run
+    why: str = ""  # why it failed, was skipped or stopped
 
 
 def schedules_of(chain: ChainReader, actor: Address) -> Iterator[ScheduleView]:
@@ -113,16 +114,3 @@ def _timer(chain: ChainReader, actor: Address, digits: str) -> Timer | None:
     except Rejection:
         return None
     return timer if timer is not None and timer.actor == actor else None
-
-
-__all__ = [
-    "LOST",
-    "PAUSED",
-    "RUN_EVENT",
-    "WAITING",
-    "RunView",
-    "ScheduleView",
-    "all_schedules",
-    "runs_of",
-    "schedules_of",
-]

@@ -7,16 +7,8 @@ from trailboss.cli import options
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.output import Cell, columns, note, print_json, print_section, print_table
 from trailboss.cli.targets import find_actor
-from trailboss.views.schedules import (
-    LOST,
-    RUN_EVENT,
-    WAITING,
-    RunView,
-    ScheduleView,
-    all_schedules,
-    runs_of,
-    schedules_of,
-)
+from trailboss.recurrence import RUN_EVENT
+from trailboss.views.schedules import LOST, WAITING, RunView, ScheduleView, all_schedules, runs_of, schedules_of
 
 RUNS: Final = 20  # last runs of an actor by default
 COLUMNS: Final = columns(

@@ -55,6 +55,14 @@ def test_script_works_on_the_chain_of_a_directory(run: Run, tmp_path: Path) -> N
     assert "height              4\n" in run("status", "--chain", "chain").stdout
 
 
+def test_script_that_fails_names_its_line(run: Run) -> None:
+    """For an error of ours, and for a file that is no Python."""
+    Path("script.py").write_text("def build():\n    mine(0)\n\nbuild()\n")
+    assert run("console", "script.py", status=1).stderr.startswith("script.py, line 2:\nerror E1213")
+    Path("script.py").write_bytes(b"\xff = 1\n")
+    assert "SyntaxError: (unicode error)" in run("console", "script.py", status=1).stderr
+
+
 def test_console_works_on_a_node(run: Run) -> None:
     """It deploys, calls, reads, simulates, mines and goes back there, and has the node's words for what cannot be."""
     statements = f"""

@@ -64,7 +64,7 @@ def console(
     run.stack.enter_context(warnings.catch_warnings())
     warnings.showwarning = _warn
     if script is not None:
-        _run(read_file(script, "script").decode(), str(script), names)
+        _run(read_file(script, "script"), str(script), names)
     elif statements is not None:
         _run(statements, "<-c>", names)
     elif not sys.stdin.isatty():
@@ -131,11 +131,13 @@ def _timer_row(timer: TimerView) -> tuple[output.Cell, ...]:
     return timer.timer_id, height, timer.handler, timer.actor, timer.fee_payer, timer.gas_limit, timer.tier
 
 
-def _run(text: str, name: str, names: dict[str, Any]) -> None:
+def _run(text: str | bytes, name: str, names: dict[str, Any]) -> None:
     """Run statements; what is wrong with them ends the command as it ends Python."""
     try:
         exec(compile(text, name, "exec"), names)
-    except (TrailbossError, KeyboardInterrupt):
+    except TrailbossError as error:
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == name]
+        output.note(f"{name}, line {lines[-1]}:")
         raise
     # What people type can raise anything.
     except Exception:  # noqa: BLE001
@@ -150,7 +152,10 @@ class Prompt(code.InteractiveConsole):
         """Run a statement, on a node at its present height."""
         refresh = getattr((self.locals or {}).get("chain"), "refresh", None)
         if refresh is not None:
-            refresh()
+            try:
+                refresh()
+            except TrailbossError:  # the node has ended; what was typed may do without it
+                self.showtraceback()
         super().runcode(code)
 
     def showtraceback(self) -> None:

@@ -5,8 +5,9 @@ from typing import NoReturn
 
 import pytest
 
-from trailboss.cli.commands.console import Prompt
-from trailboss.cli.errors import NotFound
+from trailboss.cli.commands.console import Prompt, names_of
+from trailboss.cli.errors import Mistake, NotFound
+from trailboss.testing import LocalChain
 
 
 def test_statement_runs_when_the_node_has_ended(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,3 +22,13 @@ def test_statement_runs_when_the_node_has_ended(capsys: pytest.CaptureFixture[st
         "NotFound: there is no node at http://localhost:4000 (start one with `trailboss dev`)\n"
     )
     assert dict(prompt.locals)["held"] == 5
+
+
+def test_helpers_ask_for_a_sender_where_no_account_is_funded() -> None:
+    """As on the node of a public chain; with a sender they work."""
+    with LocalChain() as chain:
+        account, chain.accounts = chain.accounts[0], ()
+        deploy = names_of(chain)["deploy"]
+        with pytest.raises(Mistake, match="funds no development account"):
+            deploy("def init(payload):\n    pass\n")
+        assert deploy("def init(payload):\n    pass\n", sender=account).receipt.ok

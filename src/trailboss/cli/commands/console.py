@@ -4,12 +4,12 @@ import code
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
@@ -17,20 +17,21 @@ from trailboss import __version__
 from trailboss.cli import output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.commands.blocks import EVENTS, RECEIPT_COLUMNS, event_row, receipt_row
-from trailboss.cli.errors import FAILED, NODE_INSTALL, Mistake, installed
+from trailboss.cli.errors import FAILED, Mistake
 from trailboss.cli.local_chains import open_local_chain
 from trailboss.cli.options import Mechanism, Preset, Text, argument, option
-from trailboss.cli.targets import is_url, node_url
+from trailboss.cli.targets import is_url
 from trailboss.cli.values import read_file
 from trailboss.primitives.errors import TrailbossError
 from trailboss.sandbox.engines import engine_name
-from trailboss.testing import CBY, ActorHandle, LocalChain
+from trailboss.testing import CBY, ActorHandle, LocalChain, TestAccount
 from trailboss.views import Event, Receipt, TimerView
 from trailboss.views.explain.life import TimerLife
 from trailboss.views.text import counted
 
 if TYPE_CHECKING:
     from trailboss.cli.node_chain import NodeChain
+    from trailboss.cli.remote.chain import RemoteChain
 
 HISTORY: Final = Path("~/.trailboss_history")  # what was typed, as Python keeps it
 TIMERS: Final = output.columns("timer | >height | handler | actor | payer? | >gas limit? | tier?")
@@ -58,8 +59,7 @@ def console(
     """
     if script is not None and statements is not None:
         raise Mistake(f"both {script} and -c are given", "give one of the two")
-    chain = _open(place, preset, mechanism)
-    run.stack.callback(chain.close)
+    chain = _open(run, place, preset, mechanism)
     names = names_of(chain)
     run.stack.enter_context(warnings.catch_warnings())
     warnings.showwarning = _warn
@@ -73,16 +73,16 @@ def console(
         _talk(chain, names, "a fresh chain" if place is None else f"the chain in {place}")
 
 
-def _open(place: str | None, preset: str | None, mechanism: str | None) -> "LocalChain | NodeChain":
+def _open(run: Invocation, place: str | None, preset: str | None, mechanism: str | None) -> "LocalChain | NodeChain":
     if place is None or not is_url(place):
-        return open_local_chain(place, preset=preset, mechanism=mechanism)
+        return run.stack.enter_context(open_local_chain(place, preset=preset, mechanism=mechanism))
     for name, given in (("--preset", preset), ("--mechanism", mechanism)):
         if given is not None:
             raise Mistake(f"--url and {name} are given", "leave one out: a node's chain keeps what it started with")
-    with installed("commands on a node", NODE_INSTALL):
-        from trailboss.cli.node_chain import NodeChain  # noqa: PLC0415  # a console of its own does without it
-        from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415
-    return NodeChain(RemoteChain(node_url(place)))
+    from trailboss.cli.node_chain import NodeChain  # noqa: PLC0415  # a console of its own does without it
+
+    run.place = place
+    return NodeChain(cast("RemoteChain", run.chain))
 
 
 def names_of(chain: "LocalChain | NodeChain") -> dict[str, Any]:
@@ -90,11 +90,11 @@ def names_of(chain: "LocalChain | NodeChain") -> dict[str, Any]:
 
     def deploy(source: str | Path, **options: Any) -> ActorHandle:
         """Deploy an actor, a path or a text, from account 0; options as `LocalChain.deploy`."""
-        return chain.deploy(source, **{"sender": chain.accounts[0], **options})
+        return chain.deploy(source, **_sent(options, chain.accounts))
 
     def call(actor: ActorHandle, handler: str, payload: bytes = b"", **options: Any) -> Receipt:
         """Call a handler from account 0; options as `ActorHandle.call`."""
-        return actor.call(handler, payload, **{"sender": chain.accounts[0], **options})
+        return actor.call(handler, payload, **_sent(options, chain.accounts))
 
     def explain(timer: TimerView | bytes) -> TimerLife:
         """Explain a timer, or the timer of an id."""
@@ -103,6 +103,18 @@ def names_of(chain: "LocalChain | NodeChain") -> dict[str, Any]:
     helpers: tuple[Any, ...] = (deploy, call, explain, chain.mine, chain.timers, chain.receipts, chain.events)
     names = {"chain": chain, "accounts": chain.accounts, "deployer": chain.deployer, "CBY": CBY}
     return {"__name__": "__main__"} | names | {each.__name__: each for each in helpers}
+
+
+def _sent(options: dict[str, Any], accounts: Sequence[TestAccount]) -> dict[str, Any]:
+    """Return options with account 0 as the sender, unless they name one."""
+    if "sender" in options:
+        return options
+    if not accounts:
+        raise Mistake(
+            "the chain's genesis funds no development account",
+            "name the sender, as sender=TestAccount(name, address, key) of trailboss.testing",
+        )
+    return {"sender": accounts[0], **options}
 
 
 def show(value: Any) -> None:

@@ -39,7 +39,7 @@ HELPERS: Final = """chain, accounts, deployer, CBY; deploy(source), call(actor, 
 timers(), receipts(), events(), explain(timer); help(chain), exit()"""
 
 
-@command(on_chain=False)
+@command(on_chain=False, has_json=False)
 def console(
     run: Invocation,
     script: Annotated[Path | None, argument("SCRIPT", "Python to run with these names.", "a prompt")] = None,

@@ -24,6 +24,22 @@ def test_statement_runs_when_the_node_has_ended(capsys: pytest.CaptureFixture[st
     assert dict(prompt.locals)["held"] == 5
 
 
+def test_interrupt_is_a_word_and_the_chain_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C in the middle of blocks shows none of the lines that built them."""
+    with LocalChain() as chain:
+        prompt = Prompt(names_of(chain))
+        prompt.locals["interrupt"] = interrupt
+        prompt.runsource("chain.mine_until(interrupt)")
+        assert capsys.readouterr().err == "KeyboardInterrupt\n"
+        prompt.runsource("mine(2)")
+        assert chain.height == 2
+
+
+def interrupt() -> NoReturn:
+    """Raise what Ctrl-C raises."""
+    raise KeyboardInterrupt
+
+
 def test_helpers_ask_for_a_sender_where_no_account_is_funded() -> None:
     """As on the node of a public chain; with a sender they work."""
     with LocalChain() as chain:

@@ -158,7 +158,7 @@ def _run(text: str | bytes, name: str, names: dict[str, Any]) -> None:
 
 
 class Prompt(code.InteractiveConsole):
-    """Reads statements and runs them; an error of ours is a message, without the lines of this package."""
+    """Reads statements and runs them; an error of ours, and Ctrl-C, is a message without the lines of this package."""
 
     def runcode(self, code: CodeType) -> None:
         """Run a statement, on a node at its present height."""
@@ -175,6 +175,8 @@ class Prompt(code.InteractiveConsole):
         error = sys.exception()
         if isinstance(error, TrailbossError):
             typer.echo(f"{type(error).__name__}: {error}", err=True)
+        elif isinstance(error, KeyboardInterrupt):
+            typer.echo("KeyboardInterrupt", err=True)
         elif error is not None and error.__traceback__ is not None:
             traceback.print_exception(type(error), error, error.__traceback__.tb_next)
 

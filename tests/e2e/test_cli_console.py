@@ -55,6 +55,35 @@ def test_script_works_on_the_chain_of_a_directory(run: Run, tmp_path: Path) -> N
     assert "height              4\n" in run("status", "--chain", "chain").stdout
 
 
+def test_console_shows_the_labels_of_its_chain(run: Run) -> None:
+    """Those of the directory's file, beside the names of the accounts; on a node those of a file of one's own."""
+    run("init", "chain")
+    run("label", "1", "oracle")
+    assert run("console", "--chain", "chain", "-c", "print(*accounts[:2])").stdout == (
+        "<TestAccount account 0 (0x044D388b…)> <TestAccount oracle (0x801592C8…)>\n"
+    )
+    statements = "print(accounts[1]); print(chain.label(accounts[2], 'payer'))"
+    with running_node("--vm", "native") as url:
+        shown = run("console", "--url", url, "-c", statements, TRAILBOSS_LABELS="chain/labels.json").stdout
+    assert shown == "<TestAccount oracle (0x801592C8…)>\n<TestAccount payer (0x69352469…)>\n"
+
+
+def test_console_refuses_a_directory_whose_chain_is_for_no_development(run: Run) -> None:
+    """It would have no accounts to send from."""
+    Path("genesis.toml").write_text(f'chain_id = 7\npreset = "mainnet"\nproposer = "0x{"11" * 20}"\n')
+    run("init", "plain", "--genesis", "genesis.toml")
+    assert "plain holds no development chain" in run("console", "--chain", "plain", "-c", "1", status=2).stderr
+    assert run("status", "--chain", "plain").exit_code == 0
+
+
+def test_script_that_fails_names_its_line(run: Run) -> None:
+    """For an error of ours, and for a file that is no Python."""
+    Path("script.py").write_text("def build():\n    mine(0)\n\nbuild()\n")
+    assert run("console", "script.py", status=1).stderr.startswith("script.py, line 2:\nerror E1213")
+    Path("script.py").write_bytes(b"\xff = 1\n")
+    assert "SyntaxError: (unicode error)" in run("console", "script.py", status=1).stderr
+
+
 def test_console_works_on_a_node(run: Run) -> None:
     """It deploys, calls, reads, simulates, mines and goes back there, and has the node's words for what cannot be."""
     statements = f"""

@@ -96,7 +96,7 @@ def test_agent_finds_why_the_clock_stopped_and_restarts_it(agent: Agent) -> None
 
 
 @pytest.mark.slow
-def test_agent_is_told_what_each_tool_takes_and_what_was_wrong(agent: Agent) -> None:
+def test_tools_state_their_arguments_and_name_what_was_wrong(agent: Agent) -> None:
     """Schemas for the arguments, errors of the tool with value and rule, and nothing changes."""
     assert agent.greeting["serverInfo"]["name"] == "trailboss"
     tools = {each["name"]: each for each in agent.ask("tools/list")["tools"]}

@@ -51,9 +51,10 @@ class AgentTools:
         As `sender` an actor is impersonated: as itself it can call the handlers that are for its timers alone.
         """
         instruction, address = self._call_of(actor, handler, payload), resolve_actor(self.chain, sender)
-        if address in self._keys():
-            return self.local.send(instruction, sender=self._account(sender))
-        return self.local.impersonate(address, instruction)
+        account = self._keys().get(address)
+        if account is None:
+            return self.local.impersonate(address, instruction)
+        return self.local.send(instruction, sender=account)
 
     def simulate(self, actor: str, handler: str, payload: str = "", sender: str = "0") -> Any:
         """Give the receipt that a call would have in the next block; nothing changes."""

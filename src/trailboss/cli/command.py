@@ -42,7 +42,7 @@ class Invocation(Struct, dict=True):
     """A command that runs, with the options that it shares with others."""
 
     stack: ExitStack  # closes the chain at the end
-    as_json: bool
+    as_json: bool = False
     place: str = ""
     sender: str | None = None
     private_key: str | None = None
@@ -162,14 +162,17 @@ class Invocation(Struct, dict=True):
             raise typer.Exit(FAILED)
 
 
-def command(*names: str, on_chain: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command options of `SHARED`, then ``--chain`` if it works on a chain, then ``--json``.
+def command(
+    *names: str, on_chain: bool = True, has_json: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options of `SHARED`, ``--chain`` if it works on a chain, and ``--json`` if it prints a document.
 
     It has them in its first argument. A parameter of a Struct stands for an option for each field of it.
     """
 
     def wrap(function: Callable[..., None]) -> Callable[..., None]:
-        shared = [SHARED[name] for name in (*names, *(("place",) if on_chain else ()), "as_json")]
+        last = {"place": on_chain, "as_json": has_json}
+        shared = [SHARED[name] for name in (*names, *(name for name, is_given in last.items() if is_given))]
         own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature(function).parameters.values()][1:]
         groups = {each.name: each.annotation for each in own if isinstance(each.annotation, type(Struct))}
 

@@ -7,9 +7,11 @@ from trailboss.chain import Chain
 from trailboss.chain.opening import funded_accounts, has_chain, stated_genesis
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Mistake, NotFound
-from trailboss.cli.targets import is_url
+from trailboss.cli.targets import is_url, label_path
 from trailboss.sandbox.engines import engine_name
 from trailboss.testing.local_chain import LocalChain
+from trailboss.views.label_file import read_labels
+from trailboss.views.labels import LabelBook, use_labels
 
 
 class CommandChain(LocalChain):
@@ -20,7 +22,7 @@ class CommandChain(LocalChain):
 
 
 def open_local_chain(place: str | None, *, preset: str | None, mechanism: str | None) -> CommandChain:
-    """Return the chain of a directory, or a fresh one.
+    """Return the chain of a directory, with its labels, or a fresh one.
 
     Args:
         place: The directory; None for a fresh chain.
@@ -28,9 +30,9 @@ def open_local_chain(place: str | None, *, preset: str | None, mechanism: str | 
         mechanism: Likewise.
 
     Raises:
-        Mistake: If the place is a node, or a chain is to be another one than it is.
+        Mistake: If the place is a node or holds no development chain, or a chain is to be another one than it is.
         NotFound: If there is no chain.
-        ConfigurationError: If it is no development chain, or no chain can start as it is wanted.
+        ConfigurationError: If no chain can start as it is wanted.
         StorageError: If it cannot be used.
     """
     wanted = {name: value for name, value in (("preset", preset), ("mechanism", mechanism)) if value is not None}
@@ -49,7 +51,13 @@ def open_local_chain(place: str | None, *, preset: str | None, mechanism: str | 
     if not has_chain(directory):
         raise NotFound(f"there is no chain at {directory}", f"make one with `trailboss init {directory}`")
     genesis = stated_genesis(directory)
-    return CommandChain(
+    if not genesis.development:
+        raise Mistake(
+            f"{directory} holds no development chain, and this command sends from the accounts of one",
+            "name a chain of `trailboss init` or `trailboss dev`",
+        )
+    chosen = read_labels(label_path(place))
+    local = CommandChain(
         mechanism=genesis.mechanism,
         preset=genesis.preset,
         params=genesis.overrides,
@@ -57,3 +65,6 @@ def open_local_chain(place: str | None, *, preset: str | None, mechanism: str | 
         vm=engine_name(genesis.image),
         data_dir=directory,
     )
+    local.labels = LabelBook({**dict(local.labels), **dict(chosen)})
+    use_labels(local.labels)
+    return local

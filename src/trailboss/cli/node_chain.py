@@ -17,12 +17,14 @@ from trailboss.testing import LocalChain
 from trailboss.testing.base_chain import local_account
 from trailboss.testing.cheats import Cheats
 from trailboss.testing.clock import ClockCalls
+from trailboss.testing.label_calls import LabelCalls
 from trailboss.testing.outbox import Outbox, read_source
 from trailboss.testing.parties import RevertedError, show_printed
 from trailboss.testing.simulation import Simulation
 from trailboss.testing.timer_calls import TimerCalls
 from trailboss.views import Answer, Receipt, TimerLife
-from trailboss.views.labels import labels_in_use
+from trailboss.views.accounts import known_names
+from trailboss.views.labels import LabelBook, labels_in_use, use_labels
 
 
 class NodeOutbox(Outbox):
@@ -48,11 +50,11 @@ class NodeOutbox(Outbox):
         return receipts
 
 
-class NodeChain(TimerCalls, ClockCalls, Cheats, Simulation):
+class NodeChain(TimerCalls, ClockCalls, Simulation, LabelCalls, Cheats):
     """A node's chain at one height, with the calls of `LocalChain` that a node answers.
 
     The node builds the blocks: transactions that are gathered for one block may come into several. A change moves on to
-    a later height, and `refresh` to the present one. Without a development chain there are no accounts to send from.
+    a later height, and `refresh` to the present one. Its accounts are the development accounts that its genesis funds.
     """
 
     chain: RemoteChain  # type: ignore[assignment]  # it reads as a chain does
@@ -60,14 +62,11 @@ class NodeChain(TimerCalls, ClockCalls, Cheats, Simulation):
     def __init__(self, remote: RemoteChain) -> None:
         """Take the connection to a node, which closes with it."""
         genesis = remote.genesis
-        count = (funded_accounts(genesis) or 0) if genesis.development else 0
-        self.accounts = tuple(local_account(account_name(index)) for index in range(count))
+        self.accounts = tuple(local_account(account_name(index)) for index in range(funded_accounts(genesis)))
         self.deployer = local_account(DEPLOYER)
         self.proposer = genesis.proposer
-        self.labels = labels_in_use()
-        for account in (*self.accounts, self.deployer) if genesis.development else ():
-            if self.labels.get(account.address) is None and self.labels.find(account.name) is None:
-                self.labels.set(account.address, account.name)
+        self.labels = LabelBook({**known_names(genesis), **dict(labels_in_use())})
+        use_labels(self.labels)
         self.chain = remote
         self._outbox = NodeOutbox(remote)
 

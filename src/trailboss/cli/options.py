@@ -1,6 +1,6 @@
 """Options and arguments that several commands have, each defined once."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -74,6 +74,17 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str | int], i
         if most is not None and found > most:
             raise typer.BadParameter(f"{shown} is too large: give {most} or less.")
         return found
+
+    return parse
+
+
+def one_of(names: Collection[str]) -> Callable[[str], str]:
+    """Return a reader of one of some names."""
+
+    def parse(text: str) -> str:
+        if text not in names:
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(names)}.")
+        return text
 
     return parse
 

@@ -106,18 +106,22 @@ def assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
     found: dict[str, list[ast.expr]] = {}
     bound: dict[str, int] = {}
     for node in nodes:
-        targets: list[ast.expr] = []
-        match node:
-            case ast.Assign():
-                targets = node.targets
-            case ast.AnnAssign(value=ast.expr()):
-                targets = [node.target]
-            case ast.Name(id=name, ctx=ast.Store()):
-                bound[name] = bound.get(name, 0) + 1
-        for target in targets:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound[node.id] = bound.get(node.id, 0) + 1
+        for target, value in assignments(node):
             if isinstance(target, ast.Name):
-                found.setdefault(target.id, []).append(node.value)  # type: ignore[attr-defined]  # both have one
+                found.setdefault(target.id, []).append(value)
     return {name: found[name] if len(found.get(name, ())) == count else [] for name, count in bound.items()}
+
+
+def assignments(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """Return each target of a node with the value that it is assigned; none if the node assigns nothing."""
+    match node:
+        case ast.Assign():
+            return [(target, node.value) for target in node.targets]
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            return [(target, value)]
+    return []
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -33,10 +33,8 @@ def _lost(source: ActorSource, routine: Routine) -> Iterator[LintFinding]:
     segments, awaits = _segments(routine.node.body)
     for node in routine.nodes:
         if isinstance(node, ast.Await) and node not in awaits:
-            what = (
-                "the SDK does not go on after this await. Make it a statement of its own at the top of the function, "
-            )
-            what += "ctx.answer = await …"
+            what = "the SDK does not go on after this await. Make it a statement of its own at the top of the "
+            what += "function, ctx.answer = await …"
             yield finding_at(AWAIT, node, source.lines, what)
     if len(awaits) > AWAITS_MAX:
         what = f"{routine.name} has {len(awaits)} awaits, and the SDK allows {AWAITS_MAX}. Make two continuations of it"
@@ -102,10 +100,8 @@ def _uses(source: ActorSource, segment: Segment, names: set[str], attributes: se
                 gone.discard(name)
                 what = f"{name} is gone after the await: this runs in another transaction. Keep it, ctx.{name} = {name}"
                 if name == REPLY:
-                    what = (
-                        f"after the await {REPLY} is the reply, not what the function was called with. Keep what you "
-                    )
-                    what += f"need of it in {CONTEXT}"
+                    what = f"after the await {REPLY} is the reply, not what the function was called with. Keep what "
+                    what += f"you need of it in {CONTEXT}"
                 yield finding_at(AWAIT, node, source.lines, what)
             case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()) if name in left:
                 left.discard(name)

@@ -23,7 +23,7 @@ def endless_timers(source: ActorSource, sites: list[TimerSite], params: ChainPar
             continue
         where = " of schedule_timer_ex" if called(source, site.node) == f"{SDK}.schedule_timer" else ""
         what = f"the timer may fire as late as {most:,} blocks from now; if a late fire does harm, say until when "
-        what += f"with {site.form.ttl}={where}"
+        what += f"with {site.form.ttl}{where}"
         yield finding_at(NO_TTL, site.node, source.lines, what)
 
 

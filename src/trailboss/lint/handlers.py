@@ -30,7 +30,6 @@ ASKED: Final = ("get_gas_bid", "on_fork")
 """Handlers that the chain calls as the actor itself."""
 WELL_KNOWN: Final = (*CREATION, DEFAULT_HANDLER, MESSAGES, *ASKED)
 """Handlers that the chain calls by itself."""
-PERMISSIONS: Final = ("public", "callable_by")
 NEUTRAL: Final = ("pure", "deferred", "reentrancy_guard", "bounded_loop", "continuation")
 """Decorators of the SDK that let no one call a handler."""
 _CHANGES: Final = """call call_actor cancel_timer create_deferred_tx delete_state emit_event extend_timer schedule

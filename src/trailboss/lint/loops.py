@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from trailboss.lint.actor_source import SELF, ActorSource, Routine, named_routine, world_call
+from trailboss.lint.actor_source import SELF, ActorSource, Routine, assignments, named_routine, world_call
 from trailboss.lint.catalogue import CALLS, LOOP
 from trailboss.lint.places import finding_at
 from trailboss.lint.records import LintFinding
@@ -106,26 +106,25 @@ def _is_stored(source: ActorSource, routine: Routine, node: ast.expr, stored: se
 def _stored_names(source: ActorSource, routine: Routine, stored: set[Routine]) -> set[str]:
     """Return the local names whose values come from the storage."""
     names: set[str] = set()
-    assignments = [node for node in routine.nodes if isinstance(node, ast.Assign)]
+    given = [pair for node in routine.nodes for pair in assignments(node)]
     for _ in range(PASSES_MAX):
         before = len(names)
-        for node in assignments:
-            names.update(_named(source, routine, node, stored, names))
+        for pair in given:
+            names.update(_named(source, routine, pair, stored, names))
         if len(names) == before:
             break
     return names
 
 
 def _named(
-    source: ActorSource, routine: Routine, node: ast.Assign, stored: set[Routine], names: set[str]
+    source: ActorSource, routine: Routine, pair: tuple[ast.expr, ast.expr], stored: set[Routine], names: set[str]
 ) -> Iterator[str]:
-    for target in node.targets:
-        pairs = [(target, node.value)]
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = list(zip(target.elts, node.value.elts, strict=False))
-        for each, value in pairs:
-            if _is_stored(source, routine, value, stored, names):
-                yield from (name.id for name in nodes_of(each) if isinstance(name, ast.Name) and name.id != SELF)
+    (target, value), pairs = pair, [pair]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        pairs = list(zip(target.elts, value.elts, strict=False))
+    for each, part in pairs:
+        if _is_stored(source, routine, part, stored, names):
+            yield from (name.id for name in nodes_of(each) if isinstance(name, ast.Name) and name.id != SELF)
 
 
 def _stored_results(source: ActorSource) -> set[Routine]:

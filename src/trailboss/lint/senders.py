@@ -3,7 +3,7 @@
 import ast
 from typing import Final
 
-from trailboss.lint.actor_source import SELF, ActorSource, Routine, world_call
+from trailboss.lint.actor_source import SELF, ActorSource, Routine, assignments, world_call
 from trailboss.metering.syntax import nodes_of
 
 KEYS: Final = ("sender", "deliver_id")
@@ -11,7 +11,7 @@ KEYS: Final = ("sender", "deliver_id")
 READINGS: Final = ("get_sender", "sender", "current_delivery")
 KEEPERS: Final = ("set_state", "set_raw", "emit_event", "encode", "dumps")
 """Calls that only keep or show what they are given."""
-_TESTS: Final = (ast.Compare, ast.If, ast.IfExp, ast.Assert, ast.While)
+_TESTS: Final = (ast.Compare, ast.If, ast.IfExp, ast.Assert, ast.While, ast.Match)
 
 
 def checks_sender(source: ActorSource, routine: Routine) -> bool:
@@ -41,8 +41,7 @@ def _kept_in(source: ActorSource, node: ast.AST) -> list[str]:
     """Return the local names that are assigned from a node."""
     while not isinstance(node, ast.stmt):
         node = source.parents[node]
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return [each.id for target in targets for each in nodes_of(target) if isinstance(each, ast.Name)]
+    return [each.id for target, _ in assignments(node) for each in nodes_of(target) if isinstance(each, ast.Name)]
 
 
 def _decides(source: ActorSource, node: ast.AST) -> bool:

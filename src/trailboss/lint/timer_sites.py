@@ -69,7 +69,7 @@ FORMS: Final = {
     f"{LANE_SDK}.every": TimerForm(("name", "blocks"), passed_on_by=("dispatch",), runs="name"),
     f"{LANE_SDK}.retry": TimerForm((HANDLER, PAYLOAD), passed_on_by=("dispatch",), runs=HANDLER),
 }
-"""By meaning. Two of them have two forms, which the arguments tell apart."""
+"""By meaning. Two of them have two forms, and the arguments decide between them."""
 _AUCTIONS_OWN: Final = ("height", AGENT)
 
 
@@ -94,7 +94,7 @@ def timer_sites(source: ActorSource, params: ChainParams) -> list[TimerSite]:
 
 
 def _own_form(source: ActorSource, node: ast.Call, form: TimerForm) -> TimerForm:
-    """Return the form that is meant where a call has two, as the host tells them apart."""
+    """Return the form that is meant where a call has two, by the host's own rule."""
     if form is _BOX_FORM:
         named = any(each.arg in _AUCTIONS_OWN for each in node.keywords)
         return _AUCTION if named else form

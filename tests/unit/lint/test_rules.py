@@ -276,6 +276,8 @@ def test_timer_handler_is_found_when_anyone_can_call_it(body):
         "_check()",
         "_only(pvm_host.context().get('sender'))",
         "assert pvm_host.context()['sender'] == pvm_host.self_address()",
+        'sender: bytes = pvm_host.context()["sender"]\n    if sender != pvm_host.self_address(): raise ValueError',
+        'match pvm_host.context()["sender"]:\n        case b"": raise ValueError',
     ],
 )
 def test_timer_handler_passes_when_it_asks_who_calls(body):
@@ -288,7 +290,7 @@ def test_timer_handler_passes_when_it_asks_who_calls(body):
 
 
 def test_timer_handler_passes_when_it_changes_nothing():
-    """Whoever calls it learns what the storage says."""
+    """Its caller learns what the storage says."""
     assert found("def handle_timer(payload):\n    return pvm_host.get_state(b'n')\n") == []
 
 
@@ -297,7 +299,7 @@ def test_timer_handler_passes_when_it_changes_nothing():
     [("@timer", []), ("@timer\n@callable_by(SELF)", []), ("@timer\n@public", ["TB005"]), ("@public", ["TB005"])],
 )
 def test_timer_handler_of_the_sdk_is_found_when_it_is_public(decorators, expected):
-    """The SDK lets in the actor itself alone, unless it is told otherwise."""
+    """The SDK lets in the actor itself alone, unless a decorator opens the handler."""
     source = sdk_actor(f"@public\ndef go(self, payload): timer.schedule(9, handler='tick')\n{decorators}\n"
                        "def tick(self, payload): self.storage['n'] = 1")  # fmt: skip
     assert [rule for _, rule in found(source)] == expected
@@ -312,6 +314,7 @@ def test_timer_handler_of_the_sdk_is_found_when_it_is_public(decorators, expecte
         'for n in range(int(pvm_host.get_state(b"count"))):',
         "for n in _load():",
         'count = int(pvm_host.get_state(b"count"))\n    for n in range(count):',
+        'count: int = int(pvm_host.get_state(b"count"))\n    for n in range(count):',
         'while pvm_host.get_state(b"next"):',
         'while True:\n        if pvm_host.get_state(b"next") is None: break',
         'while True:\n        job = pvm_host.get_state(b"next")\n        if job is None: return b""',

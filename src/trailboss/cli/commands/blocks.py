@@ -41,19 +41,13 @@ STATE_TEXT: Final = "; ".join(
 COLUMNS = output.columns("timer | >height | state | actor | handler/12 | payer | >gas limit? | >expires after? | tier?")
 
 
-def _state(text: str) -> str:
-    if text not in STATES:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(STATES)}.")
-    return text
-
-
 @command()
 def timers(
     run: Invocation,
     actor: Annotated[options.Text, options.option("ACTOR", "Only timers of this actor.")] = None,
     target: Annotated[options.Text, options.option("ACTOR", "Only timers that call this actor.")] = None,
     payer: Annotated[options.Text, options.option("ACTOR", "Only timers that this account pays for.")] = None,
-    state: Annotated[str, options.option("STATE", f"{STATE_TEXT}.", parser=_state)] = "live",
+    state: Annotated[str, options.option("STATE", f"{STATE_TEXT}.", parser=options.one_of(STATES))] = "live",
     from_height: Annotated[int, options.height("Only timers due at this height or later.")] = 0,
     to_height: Annotated[options.Number, options.height("Only timers due at this height or earlier.")] = None,
     limit: options.Limit = options.LIMIT,

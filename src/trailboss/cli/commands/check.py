@@ -11,7 +11,7 @@ import typer
 from trailboss import __version__
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import FAILED, Mistake
-from trailboss.cli.options import Text, Texts, argument, flag, option
+from trailboss.cli.options import Text, Texts, argument, flag, one_of, option
 from trailboss.cli.output import note, print_json
 from trailboss.cli.targets import find_actor
 from trailboss.cli.values import read_file
@@ -42,12 +42,6 @@ class Format(StrEnum):
     SARIF = "sarif"
 
 
-def _preset(name: str) -> str:
-    if name not in PRESETS:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(PRESETS)}.")
-    return name
-
-
 @command()
 def check(
     run: Invocation,
@@ -64,7 +58,9 @@ def check(
             "--against --actor",
         ),
     ] = None,
-    preset: Annotated[str, option("NAME", f"Limits to hold it to: {', '.join(PRESETS)}.", parser=_preset)] = PRESETS[0],
+    preset: Annotated[
+        str, option("NAME", f"Limits to hold it to: {', '.join(PRESETS)}.", parser=one_of(PRESETS))
+    ] = PRESETS[0],
     strict: Annotated[bool, flag("--strict", "Exit with 1 for warnings too.")] = False,
 ) -> None:
     """Check sources of actors: what a deployment refuses, and what hurts later.

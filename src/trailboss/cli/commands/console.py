@@ -4,12 +4,12 @@ import code
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
@@ -17,20 +17,21 @@ from trailboss import __version__
 from trailboss.cli import output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.commands.blocks import EVENTS, RECEIPT_COLUMNS, event_row, receipt_row
-from trailboss.cli.errors import FAILED, NODE_INSTALL, Mistake, installed
+from trailboss.cli.errors import FAILED, Mistake
 from trailboss.cli.local_chains import open_local_chain
 from trailboss.cli.options import Mechanism, Preset, Text, argument, option
-from trailboss.cli.targets import is_url, node_url
+from trailboss.cli.targets import is_url
 from trailboss.cli.values import read_file
 from trailboss.primitives.errors import TrailbossError
 from trailboss.sandbox.engines import engine_name
-from trailboss.testing import CBY, ActorHandle, LocalChain
+from trailboss.testing import CBY, ActorHandle, LocalChain, TestAccount
 from trailboss.views import Event, Receipt, TimerView
 from trailboss.views.explain.life import TimerLife
 from trailboss.views.text import counted
 
 if TYPE_CHECKING:
     from trailboss.cli.node_chain import NodeChain
+    from trailboss.cli.remote.chain import RemoteChain
 
 HISTORY: Final = Path("~/.trailboss_history")  # what was typed, as Python keeps it
 TIMERS: Final = output.columns("timer | >height | handler | actor | payer? | >gas limit? | tier?")
@@ -38,7 +39,7 @@ HELPERS: Final = """chain, accounts, deployer, CBY; deploy(source), call(actor, 
 timers(), receipts(), events(), explain(timer); help(chain), exit()"""
 
 
-@command(on_chain=False)
+@command(on_chain=False, has_json=False)
 def console(
     run: Invocation,
     script: Annotated[Path | None, argument("SCRIPT", "Python to run with these names.", "a prompt")] = None,
@@ -58,13 +59,12 @@ def console(
     """
     if script is not None and statements is not None:
         raise Mistake(f"both {script} and -c are given", "give one of the two")
-    chain = _open(place, preset, mechanism)
-    run.stack.callback(chain.close)
+    chain = _open(run, place, preset, mechanism)
     names = names_of(chain)
     run.stack.enter_context(warnings.catch_warnings())
     warnings.showwarning = _warn
     if script is not None:
-        _run(read_file(script, "script").decode(), str(script), names)
+        _run(read_file(script, "script"), str(script), names)
     elif statements is not None:
         _run(statements, "<-c>", names)
     elif not sys.stdin.isatty():
@@ -73,16 +73,16 @@ def console(
         _talk(chain, names, "a fresh chain" if place is None else f"the chain in {place}")
 
 
-def _open(place: str | None, preset: str | None, mechanism: str | None) -> "LocalChain | NodeChain":
+def _open(run: Invocation, place: str | None, preset: str | None, mechanism: str | None) -> "LocalChain | NodeChain":
     if place is None or not is_url(place):
-        return open_local_chain(place, preset=preset, mechanism=mechanism)
+        return run.stack.enter_context(open_local_chain(place, preset=preset, mechanism=mechanism))
     for name, given in (("--preset", preset), ("--mechanism", mechanism)):
         if given is not None:
             raise Mistake(f"--url and {name} are given", "leave one out: a node's chain keeps what it started with")
-    with installed("commands on a node", NODE_INSTALL):
-        from trailboss.cli.node_chain import NodeChain  # noqa: PLC0415  # a console of its own does without it
-        from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415
-    return NodeChain(RemoteChain(node_url(place)))
+    from trailboss.cli.node_chain import NodeChain  # noqa: PLC0415  # a console of its own does without it
+
+    run.place = place
+    return NodeChain(cast("RemoteChain", run.chain))
 
 
 def names_of(chain: "LocalChain | NodeChain") -> dict[str, Any]:
@@ -90,11 +90,11 @@ def names_of(chain: "LocalChain | NodeChain") -> dict[str, Any]:
 
     def deploy(source: str | Path, **options: Any) -> ActorHandle:
         """Deploy an actor, a path or a text, from account 0; options as `LocalChain.deploy`."""
-        return chain.deploy(source, **{"sender": chain.accounts[0], **options})
+        return chain.deploy(source, **_sent(options, chain.accounts))
 
     def call(actor: ActorHandle, handler: str, payload: bytes = b"", **options: Any) -> Receipt:
         """Call a handler from account 0; options as `ActorHandle.call`."""
-        return actor.call(handler, payload, **{"sender": chain.accounts[0], **options})
+        return actor.call(handler, payload, **_sent(options, chain.accounts))
 
     def explain(timer: TimerView | bytes) -> TimerLife:
         """Explain a timer, or the timer of an id."""
@@ -103,6 +103,18 @@ def names_of(chain: "LocalChain | NodeChain") -> dict[str, Any]:
     helpers: tuple[Any, ...] = (deploy, call, explain, chain.mine, chain.timers, chain.receipts, chain.events)
     names = {"chain": chain, "accounts": chain.accounts, "deployer": chain.deployer, "CBY": CBY}
     return {"__name__": "__main__"} | names | {each.__name__: each for each in helpers}
+
+
+def _sent(options: dict[str, Any], accounts: Sequence[TestAccount]) -> dict[str, Any]:
+    """Return options with account 0 as the sender, unless they name one."""
+    if "sender" in options:
+        return options
+    if not accounts:
+        raise Mistake(
+            "the chain's genesis funds no development account",
+            "name the sender, as sender=TestAccount(name, address, key) of trailboss.testing",
+        )
+    return {"sender": accounts[0], **options}
 
 
 def show(value: Any) -> None:
@@ -131,11 +143,13 @@ def _timer_row(timer: TimerView) -> tuple[output.Cell, ...]:
     return timer.timer_id, height, timer.handler, timer.actor, timer.fee_payer, timer.gas_limit, timer.tier
 
 
-def _run(text: str, name: str, names: dict[str, Any]) -> None:
+def _run(text: str | bytes, name: str, names: dict[str, Any]) -> None:
     """Run statements; what is wrong with them ends the command as it ends Python."""
     try:
         exec(compile(text, name, "exec"), names)
-    except (TrailbossError, KeyboardInterrupt):
+    except TrailbossError as error:
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == name]
+        output.note(f"{name}, line {lines[-1]}:")
         raise
     # What people type can raise anything.
     except Exception:  # noqa: BLE001
@@ -144,13 +158,16 @@ def _run(text: str, name: str, names: dict[str, Any]) -> None:
 
 
 class Prompt(code.InteractiveConsole):
-    """Reads statements and runs them; an error of ours is a message, without the lines of this package."""
+    """Reads statements and runs them; an error of ours, and Ctrl-C, is a message without the lines of this package."""
 
     def runcode(self, code: CodeType) -> None:
         """Run a statement, on a node at its present height."""
         refresh = getattr((self.locals or {}).get("chain"), "refresh", None)
         if refresh is not None:
-            refresh()
+            try:
+                refresh()
+            except TrailbossError:  # the node has ended; what was typed may do without it
+                self.showtraceback()
         super().runcode(code)
 
     def showtraceback(self) -> None:
@@ -158,6 +175,8 @@ class Prompt(code.InteractiveConsole):
         error = sys.exception()
         if isinstance(error, TrailbossError):
             typer.echo(f"{type(error).__name__}: {error}", err=True)
+        elif isinstance(error, KeyboardInterrupt):
+            typer.echo("KeyboardInterrupt", err=True)
         elif error is not None and error.__traceback__ is not None:
             traceback.print_exception(type(error), error, error.__traceback__.tb_next)
 

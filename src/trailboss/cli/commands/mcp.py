@@ -25,7 +25,7 @@ by your calls alone: deploy and call build one each, mine, advance_to and next_f
 not fire, ask explain. Before you write an actor, read_doc tutorial/first-actor.md and check its source."""
 
 
-@command(on_chain=False)
+@command(on_chain=False, has_json=False)
 def mcp(
     run: Invocation,
     place: Annotated[Text, option("DIR", "Directory of the chain.", "a fresh chain in memory", "--chain")] = None,

@@ -6,11 +6,9 @@ from pathlib import Path
 from string import Template
 from typing import Annotated, Final
 
-import typer
-
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
-from trailboss.cli.options import argument, completing, option
+from trailboss.cli.options import argument, completing, one_of, option
 from trailboss.cli.values import SHOWN_MAX
 
 TEMPLATES: Final = ("clock", "sdk")
@@ -30,12 +28,6 @@ SHARED: Final = ("README.md", "requirements.txt", "gitignore", "workflow.yml")
 _NAME: Final = re.compile(r"(?!test_)[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*(?<![_-]test)", re.ASCII)
 
 
-def _template(name: str) -> str:
-    if name not in TEMPLATES:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(TEMPLATES)}.")
-    return name
-
-
 @command(on_chain=False)
 def new(
     run: Invocation,
@@ -45,7 +37,7 @@ def new(
         option(
             "NAME",
             "clock, on the host's calls alone; or sdk, a clock on the public SDK.",
-            parser=_template,
+            parser=one_of(TEMPLATES),
             autocompletion=completing(TEMPLATES),
         ),
     ] = TEMPLATES[0],

@@ -20,6 +20,7 @@ RUN_EVENT = "schedule.run"
 RETRY_EVENT = "retry.run"
 NAME_BYTES_MAX = 64
 ATTEMPTS_MAX = 16
+SPAN_MAX = 2_592_000  # blocks that a timer lives by default: one for a later height expires before. Spec: CIP-5 §6.4
 GAS_LIMIT_MIN = 20_000  # `dispatch` without a handler uses 15,500 cycles in a small module
 CHOICES = {"align": ("grid", "drift"), "overlap": ("skip", "queue"), "catch_up": ("one", "all", "none")}
 _RUN_TAG = b"\x00EVRY"
@@ -93,7 +94,7 @@ def every(
 
     Args:
         name: Name of the schedule, 1 to 64 bytes.
-        blocks: Blocks from one slot to the next.
+        blocks: Blocks from one slot to the next, 1 to 2,592,000: a timer lives no longer.
         handler: Handler that runs in each slot; None for the one that the schedule is named after.
         align: ``grid`` keeps to ``start`` + k·``blocks`` however late a fire is; ``drift`` counts from each fire.
         overlap: Slots that come while an earlier one is tried again: ``skip`` counts them, ``queue`` runs them later.
@@ -110,10 +111,10 @@ def every(
     import pvm_host
 
     _check_terms(name, blocks, align, overlap, catch_up)
-    _check_attempts(attempts, backoff)
-    if gas_limit is not None and gas_limit < GAS_LIMIT_MIN:
-        raise ValueError(f"gas_limit is {gas_limit}; a fire needs {GAS_LIMIT_MIN} cycles at least to record a failure")
+    _check_attempts(attempts, backoff, gas_limit)
     now, known = pvm_host.block_height(), recurring_timer(name)
+    if start is not None and start > now + SPAN_MAX:
+        raise ValueError(f"start is {start}, above {now + SPAN_MAX}: a timer lives no longer")
     terms = (blocks, align, overlap, catch_up, attempts, backoff, gas_limit)
     timer = RecurringTimer(name, handler or name, *terms, now if start is None else start)
     is_anchored = known is not None and (known.blocks, known.align) == (blocks, align)
@@ -143,8 +144,8 @@ def _check_terms(name: str, blocks: int, align: str, overlap: str, catch_up: str
     size = len(name.encode())
     if not 1 <= size <= NAME_BYTES_MAX:
         raise ValueError(f"name {name!r} has {size} bytes, outside 1..={NAME_BYTES_MAX}")
-    if blocks < 1:
-        raise ValueError(f"blocks is {blocks}; it is at least 1")
+    if not 1 <= blocks <= SPAN_MAX:
+        raise ValueError(f"blocks is {blocks}, outside 1..={SPAN_MAX}: a timer lives no longer")
     for term, given in (("align", align), ("overlap", overlap), ("catch_up", catch_up)):
         if given not in CHOICES[term]:
             raise ValueError(f"{term} is {given!r}; it is one of {', '.join(CHOICES[term])}")
@@ -152,11 +153,14 @@ def _check_terms(name: str, blocks: int, align: str, overlap: str, catch_up: str
             raise ValueError(f"{term} is {given!r}, and a schedule that drifts misses no slot; leave it out")
 
 
-def _check_attempts(attempts: int, backoff: int) -> None:
+def _check_attempts(attempts: int, backoff: int, gas_limit: int | None) -> None:
     if not 1 <= attempts <= ATTEMPTS_MAX:
         raise ValueError(f"attempts is {attempts}, outside 1..={ATTEMPTS_MAX}")
-    if backoff < 1:
-        raise ValueError(f"backoff is {backoff}; it is at least 1 block")
+    most = SPAN_MAX >> max(attempts - 2, 0)  # it doubles with each attempt after the second
+    if not 1 <= backoff <= most:
+        raise ValueError(f"backoff is {backoff}, outside 1..={most} with attempts={attempts}: a timer lives no longer")
+    if gas_limit is not None and gas_limit < GAS_LIMIT_MIN:
+        raise ValueError(f"gas_limit is {gas_limit}; a fire needs {GAS_LIMIT_MIN} cycles at least to record a failure")
 
 
 def stop(name: str) -> RecurringTimer | None:
@@ -374,14 +378,14 @@ def retry(
         attempts: How often it is tried, 1 to 16.
         backoff: Blocks from the first attempt to the second; twice as many to each one after it.
         height: Height of the first attempt; None for the next block.
-        gas_limit: Cycles of a fire; None for the most that is allowed.
+        gas_limit: Cycles of a fire, 20,000 at least; None for the most that is allowed.
 
     Raises:
-        ValueError: If ``attempts`` or ``backoff`` is out of range.
+        ValueError: If ``attempts``, ``backoff`` or ``gas_limit`` is out of range.
     """
     import pvm_host
 
-    _check_attempts(attempts, backoff)
+    _check_attempts(attempts, backoff, gas_limit)
     terms = {"handler": handler, "attempt": 1, "attempts": attempts, "backoff": backoff, "gas_limit": gas_limit}
     return _schedule_attempt(terms, payload, pvm_host.block_height() + 1 if height is None else height)
 

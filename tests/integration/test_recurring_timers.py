@@ -308,13 +308,22 @@ def test_dispatch_is_refused_to_strangers(chain: LocalChain, planner: ActorHandl
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
-        ({"blocks": 0}, "blocks is 0; it is at least 1"),
+        ({"blocks": 0}, "blocks is 0, outside 1..=2592000: a timer lives no longer"),
+        ({"blocks": 2_592_001}, "blocks is 2592001, outside 1..=2592000: a timer lives no longer"),
         ({"blocks": 5, "name": ""}, "name '' has 0 bytes, outside 1..=64"),
+        ({"blocks": 5, "start": 2_592_003}, "start is 2592003, above 2592002: a timer lives no longer"),
         ({"blocks": 5, "align": "cron"}, "align is 'cron'; it is one of grid, drift"),
         ({"blocks": 5, "overlap": "both"}, "overlap is 'both'; it is one of skip, queue"),
         ({"blocks": 5, "catch_up": "some"}, "catch_up is 'some'; it is one of one, all, none"),
         ({"blocks": 5, "attempts": 17}, "attempts is 17, outside 1..=16"),
-        ({"blocks": 5, "backoff": 0}, "backoff is 0; it is at least 1 block"),
+        (
+            {"blocks": 5, "backoff": 0},
+            "backoff is 0, outside 1..=2592000 with attempts=1: a timer lives no longer",
+        ),
+        (
+            {"blocks": 5, "attempts": 16, "backoff": 159},
+            "backoff is 159, outside 1..=158 with attempts=16: a timer lives no longer",
+        ),
         (
             {"blocks": 5, "gas_limit": 9_000},
             "gas_limit is 9000; a fire needs 20000 cycles at least to record a failure",

@@ -85,6 +85,9 @@ class Client:
         try:
             answer = self._answer(self._connection, method, path, query, body, kind)
             found = answer.status, answer.read()
+        except KeyboardInterrupt:
+            self.close()  # a console goes on, and the connection still awaits this answer
+            raise
         except (OSError, HTTPException) as error:
             self.close()
             if isinstance(error, TimeoutError):

@@ -359,8 +359,8 @@ class BaseChain:
         if not isinstance(timer_id, bytes):
             raise TypeError(f"explain({timer_id!r}): give a timer's id, the 32 bytes that `timers` and events have")
 
-        def ahead(timer: Timer, told: Outlook) -> str:
-            return forecast_beside(self.chain, timer, forecast_timer(self.chain, timer), told)
+        def ahead(timer: Timer, outlook: Outlook) -> str:
+            return forecast_beside(self.chain, timer, forecast_timer(self.chain, timer), outlook)
 
         return explain_timer(self.chain, timer_id, attempt=partial(try_timer, self.chain), ahead=ahead)
 

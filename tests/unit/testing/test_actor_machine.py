@@ -16,6 +16,7 @@ from hypothesis.stateful import Bundle, initialize, invariant, rule
 
 from trailboss.primitives.errors import ConfigurationError, TrailbossError
 from trailboss.testing import CBY, ActorMachine, LocalChain, RevertedError, regression
+from trailboss.testing.script import ScriptedChain
 
 pytestmark = pytest.mark.filterwarnings("ignore::trailboss.testing.ChainWarning")
 
@@ -92,14 +93,14 @@ def test_rules_are_those_chosen_when_handlers_and_weights_are_named() -> None:
         ({"handlers": ("add", "sub")}, "handlers names 'sub'; there are: add, fail"),
         ({"handlers": {"sub": st.just(b"")}}, "handlers names 'sub'; there are: add, fail"),
         ({"handlers": {"add": b""}}, r"handlers\['add'\] = b'' is not a strategy"),
-        ({"weights": {"nonsense": 1}}, "weights names 'nonsense'; there are: activate_lane, books"),
+        ({"weights": {"nonsense": 1}}, "weights names 'nonsense'; there are: activate_lane, call_add"),
         ({"weights": {"crowd": -1}}, r"weights\['crowd'\] = -1 must be an integer of 0 or more"),
         ({"mechanism": "lottery"}, "lottery"),
     ],
 )
 def test_machine_is_refused_when_its_class_makes_no_sense(attributes: dict[str, Any], message: str) -> None:
     """At the class statement, before anything runs."""
-    with pytest.raises(ConfigurationError, match=message.replace("books", "call_add")):
+    with pytest.raises(ConfigurationError, match=message):
         type("Wrong", (Counter,), attributes)
 
 
@@ -206,7 +207,7 @@ def test_failure_that_needs_time_alone_is_one_step_of_it(tmp_path: Path) -> None
     [written] = folder.iterdir()
     lines = [line.strip() for line in written.read_text(encoding="utf-8").splitlines()]
     assert "actor = chain.deploy(Path(__file__).parent / '../actors/counter.py', sender=chain.accounts[0])" in lines
-    [passed] = [line for line in lines if line.startswith("chain.") and line != "chain.close()"]
+    [passed] = [line for line in lines if line.startswith("chain.")]
     assert passed == "chain.mine(11)"
 
 
@@ -255,6 +256,21 @@ def test_calls_that_are_written_down_build_the_same_chain(mechanism: str) -> Non
 
     run(type("Written", (Written,), {"mechanism": mechanism}))
     assert len(set(roots)) > 3
+
+
+def test_script_gives_each_actor_one_name() -> None:
+    """Whichever call returns its handle, also in an open block."""
+    chain = ScriptedChain()
+    actors = [chain.deploy(COUNTER, sender=chain.accounts[0])]
+    with chain.one_block():
+        chain.set_code(chain.label(actors[0], "counter"), COUNTER)
+    actors.append(chain.deploy(COUNTER, sender=chain.accounts[0]))
+    for actor in actors:
+        actor.call("add", sender=chain.accounts[1])
+    code = [line.code for line in chain.script.lines]
+    starts = ["actor = chain.deploy", "with chain.one_block", "chain.label", "chain.set_code", "actor_2 = chain.deploy"]
+    assert [each.partition("(")[0] for each in code[:-2]] == starts
+    assert code[-2:] == [f"{name}.call('add', b'', sender=chain.accounts[1])" for name in ("actor", "actor_2")]
 
 
 class Unwritable(Counter):
@@ -343,7 +359,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant
 
-from trailboss.testing import ActorMachine, regression
+from trailboss.testing import ActorMachine
 
 
 class CounterMachine(ActorMachine):

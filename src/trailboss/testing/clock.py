@@ -50,7 +50,7 @@ class ClockCalls(BaseChain):
             if self.height == begun + within:
                 name = getattr(condition, "__name__", repr(condition))
                 raise TrailbossError(f"{name} does not hold after {within:,} blocks, at height {self.height:,}")
-            self.advance_to(self.height + 1)
+            self.mine()
         return self.height
 
 

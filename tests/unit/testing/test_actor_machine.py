@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.database import InMemoryExampleDatabase
 from hypothesis.stateful import Bundle, initialize, invariant, rule
 
-from trailboss.primitives.errors import ConfigurationError, TrailbossError
+from trailboss.primitives.errors import ConfigurationError, Rejection, TrailbossError
 from trailboss.testing import CBY, ActorMachine, LocalChain, RevertedError, regression
 from trailboss.testing.script import ScriptedChain
 
@@ -256,6 +256,54 @@ def test_calls_that_are_written_down_build_the_same_chain(mechanism: str) -> Non
 
     run(type("Written", (Written,), {"mechanism": mechanism}))
     assert len(set(roots)) > 3
+
+
+class Waiting(Counter):
+    def prepare(self) -> None:
+        super().prepare()
+        self.waits = 0
+
+    @rule(number=st.integers(2, 5))
+    def wait(self, number: int) -> None:
+        self.waits += 1
+        self.chain.mine(number)
+
+    @invariant()
+    def waits_are_few(self) -> None:
+        assert self.waits < 4
+
+
+def test_empty_blocks_in_a_row_are_one_call_when_each_step_was_needed(tmp_path: Path) -> None:
+    """The written test builds them at once, and fails by itself."""
+    note, text = regression_of(Waiting, tmp_path)
+    assert note.endswith("which fails by itself until the bug is gone")
+    assert text.count("chain.mine(") == 1
+    assert "Found(waits=4).waits_are_few()" in text
+
+
+def test_script_joins_empty_blocks_with_nothing_between() -> None:
+    """A call that changes the chain keeps them apart, and so does a point to go back to, which has one name."""
+    chain = ScriptedChain()
+    chain.mine(3)
+    chain.mine()
+    marks = [chain.snapshot()]
+    chain.mine(2)
+    with suppress(Rejection):
+        chain.mine(0)
+    chain.mine_until(lambda: chain.height == 9)
+    marks += [chain.snapshot(), chain.snapshot()]
+    chain.transfer(chain.accounts[1], 5, sender=chain.accounts[0])
+    chain.mine(blocks=2)
+    chain.revert(marks[2])
+    assert list(regression.statements_of(chain.script.lines)) == [
+        "chain.mine(4)",
+        "mark_1 = chain.snapshot()",
+        "chain.mine(5)",
+        "mark_2 = chain.snapshot()",
+        "chain.transfer(chain.accounts[1], 5, sender=chain.accounts[0])",
+        "chain.mine(2)",
+        "chain.revert(mark_2)",
+    ]
 
 
 def test_script_gives_each_actor_one_name() -> None:

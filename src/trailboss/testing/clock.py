@@ -1,13 +1,13 @@
 """The passing of time on a local chain, up to what is next."""
 
+from collections import deque
 from collections.abc import Callable
 
 from trailboss.chain.next_fire import WITHIN, advance_to_fire
 from trailboss.primitives.errors import Rejection, RejectionReason, TrailbossError
 from trailboss.testing.base_chain import BaseChain
-from trailboss.testing.parties import Party, optional_address, show_printed
+from trailboss.testing.parties import Party, optional_address
 from trailboss.views import Receipt
-from trailboss.views.records import block_prints
 
 
 class ClockCalls(BaseChain):
@@ -26,10 +26,8 @@ class ClockCalls(BaseChain):
         self._outbox.check_closed("mine")
         _check_within(within)
         begun, wanted = self.height, optional_address(actor)
-        block = None
-        for block in advance_to_fire(self.chain, begun + within, wanted):
-            show_printed(block_prints(block))
-        fires = [] if block is None else self.receipts(block.height, origin="timer", actor=actor)
+        deque(advance_to_fire(self.chain, self._advance, begun + within, wanted), maxlen=0)
+        fires = self.receipts(max(self.height, begun + 1), origin="timer", actor=actor)
         if fires:
             return fires
         whose = "" if wanted is None else f" of {wanted}"

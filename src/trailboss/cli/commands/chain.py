@@ -229,7 +229,7 @@ def next_fire(
     """
     chain = run.chain
     whose, last = run.actor(actor), chain.height + within
-    if _build(run, advance_to_fire(chain, last, whose), within):
+    if _build(run, advance_to_fire(chain, chain.advance_to, last, whose), within):
         output.note("stopped before the next fire; what is built stays")
         raise typer.Exit(INTERRUPTED)
     if not has_fire(chain.blocks.head, whose):

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from trailboss.model.blocks import Origin
-from trailboss.model.events import TIMER_ENDINGS
+from trailboss.model.events import TIMER_ENDINGS, TIMER_SCHEDULED
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason, TrailbossError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
@@ -287,18 +287,19 @@ class FireExpectation(Observation):
 
     def _missing(self) -> list[str]:
         """Return why timers did not fire: those that ended otherwise within, and those that are live."""
+        set_by = {event.timer_id: event.emitter for event in self._chain.events(TIMER_SCHEDULED)}
         ended = [
             event.timer_id
             for event in self._chain.events(since=self._start + 1)
             if TIMER_ENDINGS.get(event.name, "fired") != "fired" and event.timer_id is not None
         ]
-        live = [timer.timer_id for timer in self._chain.timers(self._actor)]
+        live = [timer.timer_id for timer in self._chain.timers()]
+        ours = [each for each in (*ended, *live) if self._actor in (None, set_by[each])]
         lines = []
-        for timer_id in [each for each in (*ended, *live) if self._timer_id in (None, each)][:EXPLAINED_MAX]:
+        for timer_id in [each for each in ours if self._timer_id in (None, each)][:EXPLAINED_MAX]:
             life = self._chain.explain(timer_id)
-            if self._actor in (None, life.steps[0].event.emitter):
-                label, said = life.lines()[-1]
-                lines.append(f"  timer {labels_in_use().short(timer_id)} is {life.state}: {label}: {said}")
+            label, said = life.lines()[-1]
+            lines.append(f"  timer {labels_in_use().short(timer_id)} is {life.state}: {label}: {said}")
         return lines or ["  no timer ended otherwise, and none is live"]
 
 

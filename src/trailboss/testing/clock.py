@@ -17,7 +17,7 @@ class ClockCalls(BaseChain):
         """Build blocks up to the next in which a timer fires, and return the receipts of its fires, in order.
 
         Args:
-            actor: Whose fire is awaited; None for any.
+            actor: Actor whose fire is awaited; None for any.
             within: Blocks in which it has to come.
 
         Raises:

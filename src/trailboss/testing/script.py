@@ -208,7 +208,7 @@ class ScriptedChain(LocalChain):
         self.script = self._begun.copy()
 
     def standing(self) -> tuple[int, bytes]:
-        """Return what a call that changes the chain changes."""
+        """Return height and hash of the head: every call that changes the chain changes them."""
         return self.chain.height, self.chain.head.hash
 
     @contextmanager

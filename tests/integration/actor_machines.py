@@ -88,8 +88,8 @@ class CourierMachine(ActorMachine):
     @invariant()
     def courier_gives_up_after_four_attempts(self):
         deliveries = sum(receipt.origin == "transaction" and receipt.ok for receipt in self._made())
-        told = [event for event in self.chain.events() if event.name.startswith("delivery.")]
-        assert len(told) <= 4 * deliveries
+        attempts = [event for event in self.chain.events() if event.name.startswith("delivery.")]
+        assert len(attempts) <= 4 * deliveries
 
     def _made(self):
         return self.chain.receipts(actor=self.actor)[1:]

@@ -71,6 +71,19 @@ def test_advance_stops_at_each_job_on_its_way(chain: LocalChain) -> None:
     assert decode_canonical(actor.storage[b"answer"]) == "tock"
 
 
+def test_jobs_are_answered_on_the_way_to_the_next_fire(chain: LocalChain) -> None:
+    """As on any other way; a height that is past is refused with a function too."""
+    chain.runner(lambda job: {"text": job.text})
+    actor = oracle(chain)
+    timer = chain.schedule(chain.height + 20)
+    ask(chain, actor)
+    [fire] = chain.mine_to_next_fire()
+    assert (fire.timer_id, chain.height) == (timer.timer_id, timer.height)
+    assert [each.state for each in chain.jobs()] == ["answered", "answered"]
+    with pytest.raises(Rejection, match="cannot advance to height 1: the chain is at"):
+        chain.advance_to(1)
+
+
 def test_jobs_are_answered_in_order_behind_what_the_test_sends(chain: LocalChain) -> None:
     """Several replies of one actor in one block, after a transaction of its own; nonces fit."""
     asked = []

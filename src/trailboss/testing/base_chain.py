@@ -1,6 +1,7 @@
 """`BaseChain`: opening a local chain, sending transactions, the passing of time, and reading."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -247,8 +248,7 @@ class BaseChain:
     def advance_to(self, height: int) -> None:
         """Build empty blocks up to a height: the same result as mining one by one, only faster."""
         self._outbox.check_closed("advance")
-        for block in self.chain.advance_to(height):
-            show_printed(block_prints(block))
+        deque(self._advance(height), maxlen=0)
 
     def snapshot(self) -> Snapshot:
         """Return the present point, for `revert`."""
@@ -359,8 +359,8 @@ class BaseChain:
         if not isinstance(timer_id, bytes):
             raise TypeError(f"explain({timer_id!r}): give a timer's id, the 32 bytes that `timers` and events have")
 
-        def ahead(timer: Timer, told: Outlook) -> str:
-            return forecast_beside(self.chain, timer, forecast_timer(self.chain, timer), told)
+        def ahead(timer: Timer, outlook: Outlook) -> str:
+            return forecast_beside(self.chain, timer, forecast_timer(self.chain, timer), outlook)
 
         return explain_timer(self.chain, timer_id, attempt=partial(try_timer, self.chain), ahead=ahead)
 
@@ -401,6 +401,12 @@ class BaseChain:
     def check_invariants(self) -> None:
         """Check that money and timers add up and that state and queue agree; raises InvariantError if not."""
         self.chain.check_invariants()
+
+    def _advance(self, height: int) -> Iterator[Block]:
+        """Build empty blocks up to a height, show what each prints, and yield it."""
+        for block in self.chain.advance_to(height):
+            show_printed(block_prints(block))
+            yield block
 
     def _read(self, source: str | Path) -> bytes:
         return read_source(self.chain.engine, source)

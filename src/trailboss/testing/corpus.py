@@ -82,7 +82,7 @@ def _reason(receipt: ReceiptRecord) -> str:
 
 
 def _decoded(octets: bytes) -> tuple[int, list[tuple[str, dict[str, Any]]], list[str]] | None:
-    """Return what a sequence was written as; None for what no sequence was."""
+    """Return the number, steps and features of a sequence that `keep` has written; None if it has not."""
     try:
         number, steps, features = literal_eval(octets.decode())
     except (ValueError, SyntaxError, TypeError):

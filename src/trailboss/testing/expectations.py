@@ -40,7 +40,7 @@ class Expectations(BaseChain):
             actor: Only of this actor; its receipt is that of the transaction or fire, not of a nested call.
 
         Returns:
-            What has the ``receipt`` afterwards. A `RevertedError` from within is taken for the failure that it is.
+            An object that has the ``receipt`` afterwards. A `RevertedError` from within counts as a failure.
         """
         self._outbox.check_closed("expect a failure")
         fault = fault_of_reason(reason)
@@ -62,7 +62,7 @@ class Expectations(BaseChain):
             times: How often, exactly; 0 for never.
 
         Returns:
-            What has the ``events`` afterwards.
+            An object that has the ``events`` afterwards.
         """
         self._outbox.check_closed("expect an event")
         if not isinstance(name, str) or not name:
@@ -96,7 +96,7 @@ class Expectations(BaseChain):
             within: Only those in the first so many blocks, at least 1; None for all. It builds no block itself.
 
         Returns:
-            What has the ``receipts`` of the fires afterwards.
+            An object that has the ``receipts`` of the fires afterwards.
         """
         self._outbox.check_closed("expect fires")
         _check_count("expect_fires", "count", count)
@@ -119,7 +119,8 @@ class Expectations(BaseChain):
                 execution were free.
 
         Returns:
-            What has the changes, within and afterwards: ``changes[alice]``, and what each paid as ``fees[alice]``.
+            An object that has the changes, within and afterwards, as ``changes[alice]``, and the fees of each party,
+            afterwards, as ``fees[alice]``.
         """
         self._outbox.check_closed("expect changes of balances")
         if not isinstance(expected, Mapping) or not expected:

@@ -157,7 +157,8 @@ class ActorMachine(Interference):
         It runs once: each example begins at the block where it ended, with a copy of the attributes that it has set.
         """
         if self.source is not None:
-            self.actor = self.chain.deploy(self.source, sender=self.chain.accounts[0], **self._deploy_options())
+            options = self._changed("value", "init_payload", "init_handler", "entitlements")
+            self.actor = self.chain.deploy(self.source, sender=self.chain.accounts[0], **options)
 
     def _prepare_once(self) -> None:
         owner, chain = type(self), self.chain
@@ -229,13 +230,11 @@ class ActorMachine(Interference):
     @classmethod
     def _chain_options(cls) -> dict[str, Any]:
         """Return the mechanism, and the other options of `LocalChain` that are not its defaults."""
-        names = ("preset", "params", "accounts", "vm")
-        changed = {name: getattr(cls, name) for name in names if getattr(cls, name) != getattr(ActorMachine, name)}
-        return {"mechanism": cls.mechanism, **changed}
+        return {"mechanism": cls.mechanism, **cls._changed("preset", "params", "accounts", "vm")}
 
     @classmethod
-    def _deploy_options(cls) -> dict[str, Any]:
-        names = ("value", "init_payload", "init_handler", "entitlements")
+    def _changed(cls, *names: str) -> dict[str, Any]:
+        """Return the attributes of some names that the machine has otherwise than `ActorMachine`."""
         return {name: getattr(cls, name) for name in names if getattr(cls, name) != getattr(ActorMachine, name)}
 
     def own_attributes(self) -> dict[str, Any]:

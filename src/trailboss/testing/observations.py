@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from trailboss.model.blocks import Origin
-from trailboss.model.events import TIMER_ENDINGS
+from trailboss.model.events import TIMER_ENDINGS, TIMER_SCHEDULED
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason, TrailbossError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
@@ -22,7 +22,6 @@ from trailboss.testing.differences import cut_lines, field_lines, money_text, va
 from trailboss.testing.parties import ActorHandle, RevertedError, TestAccount, address_of_party
 from trailboss.views import Event, Receipt
 from trailboss.views.labels import labelled, labels_in_use, use_labels
-from trailboss.views.records import events_of
 from trailboss.views.text import counted
 
 CODES: Final = frozenset(reason.code for reason in RejectionReason)
@@ -139,10 +138,10 @@ class Observation:
         chain = self._chain
         if chain.height < self._start or chain.block(self._start).hash != self._parent:
             return f"block {self._start}, after which this expectation began, was reverted within"
-        if chain.height > self._start or (self._counts_refusals and self._refusals()):
+        refused = self._refusals()
+        if chain.height > self._start or (self._counts_refusals and refused):
             return ""
-        refused = [f"{receipt.summary()}" for receipt in self._refusals()]
-        why = f": {refused[0]}" if refused else "; views have no receipt: look at their answer"
+        why = f": {refused[0].summary()}" if refused else "; views have no receipt: look at their answer"
         return labelled(f"nothing happened within this expectation: no block was built{why}")
 
     _counts_refusals = False  # whether a refusal alone is something that the expectation is about
@@ -204,8 +203,7 @@ class EventExpectation(Observation):
         """The events that were expected, once the ``with`` has ended."""
 
     def _findings(self) -> list[str]:
-        blocks = self._chain.chain.blocks.eventful(self._start + 1)
-        every = [event for block in blocks for event in events_of(block)]
+        every = self._chain.events(since=self._start + 1)
         self.events = [event for event in every if not self._differences(event)]
         if len(self.events) == self._times:
             return []
@@ -267,7 +265,7 @@ class FireExpectation(Observation):
             return []
         whose = "" if self._actor is None else f" of {self._actor}"
         whose += "" if self._timer_id is None else f" of timer {Hash32(self._timer_id)}"
-        how = {True: " that reverts", False: "", None: ", reverted or not"}[self._reverted]
+        how = {True: ", reverted", False: "", None: ", reverted or not"}[self._reverted]
         when = "" if self._within is None else f" within {counted(self._within, 'block')}"
         fires_words = counted(self._count, "fire")
         others = [each for each in fires if each not in self.receipts]
@@ -289,20 +287,19 @@ class FireExpectation(Observation):
 
     def _missing(self) -> list[str]:
         """Return why timers did not fire: those that ended otherwise within, and those that are live."""
-        endings = self._chain.chain.blocks.eventful(self._start + 1)
+        set_by = {event.timer_id: event.emitter for event in self._chain.events(TIMER_SCHEDULED)}
         ended = [
             event.timer_id
-            for block in endings
-            for event in events_of(block)
+            for event in self._chain.events(since=self._start + 1)
             if TIMER_ENDINGS.get(event.name, "fired") != "fired" and event.timer_id is not None
         ]
-        live = [timer.timer_id for timer in self._chain.timers(self._actor)]
+        live = [timer.timer_id for timer in self._chain.timers()]
+        ours = [each for each in (*ended, *live) if self._actor in (None, set_by[each])]
         lines = []
-        for timer_id in [each for each in (*ended, *live) if self._timer_id in (None, each)][:EXPLAINED_MAX]:
+        for timer_id in [each for each in ours if self._timer_id in (None, each)][:EXPLAINED_MAX]:
             life = self._chain.explain(timer_id)
-            if self._actor in (None, life.steps[0].event.emitter):
-                label, said = life.lines()[-1]
-                lines.append(f"  timer {labels_in_use().short(timer_id)} is {life.state}: {label}: {said}")
+            label, said = life.lines()[-1]
+            lines.append(f"  timer {labels_in_use().short(timer_id)} is {life.state}: {label}: {said}")
         return lines or ["  no timer ended otherwise, and none is live"]
 
 
@@ -324,7 +321,7 @@ class BalanceChanges(Observation):
 
     def __getitem__(self, party: Any) -> int:
         """Return the change of a party's balance so far, or within, in base units; KeyError for any other party."""
-        address = bytes(address_of_party(party))
+        address = address_of_party(party)
         now = self._balances() if self._after is None else self._after
         return now[address] - self._before[address]
 
@@ -332,14 +329,14 @@ class BalanceChanges(Observation):
         return labelled(", ".join(f"{Address(each)} {money_text(self[each])}" for each in self._expected))
 
     def _balances(self) -> dict[bytes, int]:
-        return {bytes(address): self._chain.balance(address) for address in self._expected}
+        return {address: self._chain.balance(address) for address in self._expected}
 
     def _findings(self) -> list[str]:
         self._after = self._balances()
-        paid: Counter[bytes] = Counter(dict.fromkeys(map(bytes, self._expected), 0))
+        paid: Counter[bytes] = Counter(dict.fromkeys(self._expected, 0))
         for receipt in self._receipts():
-            if bytes(receipt.payer) in paid:
-                paid[bytes(receipt.payer)] += receipt.fee_paid
+            if receipt.payer in paid:
+                paid[receipt.payer] += receipt.fee_paid
         self.fees = _ByParty(paid)
         counts = "fees included" if self._with_fees else "without fees"
         lines, is_wrong = [], False
@@ -351,7 +348,7 @@ class BalanceChanges(Observation):
 
     def _line(self, address: bytes, change: int) -> str:
         expected, fees = self._expected[address], self.fees[address]
-        paid = f", {'of it' if self._with_fees else 'besides'} {format_cby(fees)} CBY in fees" if fees else ""
+        paid = f", {'of it' if self._with_fees else 'and'} {format_cby(fees)} CBY in fees" if fees else ""
         if expected is None or expected == change:
             return f"  {Address(address)}: {money_text(change)}{paid}{'' if expected is None else ', as expected'}"
         off, wanted = money_text(change - expected), money_text(expected)
@@ -364,4 +361,4 @@ class _ByParty(Struct, frozen=True):
     amounts: Mapping[bytes, int]
 
     def __getitem__(self, party: Any) -> int:
-        return self.amounts[bytes(address_of_party(party))]
+        return self.amounts[address_of_party(party)]

@@ -27,19 +27,12 @@ def can_replay(machine: Any) -> bool:
 
 def reduced(machine: Any, failure: Failure) -> Failure | None:
     """Return the same failure with fewer steps and smaller numbers; None if its steps do not fail when taken again."""
-    smallest = _fails(machine, failure.steps, failure)
-    attempts = 0
-    while smallest is not None:
-        for steps in _smaller(smallest.steps):
-            attempts += 1
-            found = _fails(machine, steps, failure)
-            if found is not None or attempts == ATTEMPTS_MAX:
-                break
-        else:
-            break
-        if attempts == ATTEMPTS_MAX:
-            break
+    smallest = found = _fails(machine, failure.steps, failure)
+    left = iter(range(ATTEMPTS_MAX))
+    while found is not None:
         smallest = found
+        attempts = zip(_smaller(found.steps), left, strict=False)
+        found = next(filter(None, (_fails(machine, steps, failure) for steps, _ in attempts)), None)
     return smallest
 
 

@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -24,6 +25,7 @@ KEPT_DECORATORS: Final = ("property", "staticmethod", "classmethod")
 DIGEST_DIGITS: Final = 8
 MESSAGE_LINES: Final = 4
 SUPPRESSED: Final = "with suppress(TrailbossError)"
+MINED: Final = re.compile(r"chain\.mine\((?:blocks=)?(\d*)\)")
 _BASE: Final = "trailboss.testing.machine"
 
 
@@ -227,7 +229,16 @@ def _folder_of(machine: Any) -> Path:
 
 
 def statements_of(lines: Iterable[CallLine], error: Exception | None = None) -> Iterator[str]:
-    """Yield the calls; one that raised and let its rule go on may raise."""
+    """Yield the calls; one that raised and let its rule go on may raise. Empty blocks in a row are one call."""
+    for are_empty, statements in groupby(_statements_of(lines, error), lambda each: MINED.fullmatch(each) is not None):
+        if are_empty:
+            blocks = sum(int(MINED.sub(r"\1", each) or 1) for each in statements)
+            yield f"chain.mine({blocks})"
+        else:
+            yield from statements
+
+
+def _statements_of(lines: Iterable[CallLine], error: Exception | None) -> Iterator[str]:
     for line in lines:
         margin = INDENT * line.depth
         if line.error is None or line.error is error:

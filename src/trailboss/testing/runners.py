@@ -1,18 +1,18 @@
 """Runner jobs on a local chain: they wait, a test replies, or functions of the test do so by themselves."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
 from trailboss.chain.jobs import JOBS_MAX, JobFailure, check_kind, draft_reply, runner_of
+from trailboss.model.blocks import Block
 from trailboss.model.transactions import ReplyJob, SetRunner, Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason, TrailbossError
 from trailboss.testing.base_chain import BaseChain
-from trailboss.testing.parties import Party, optional_address, show_printed
+from trailboss.testing.parties import Party, optional_address
 from trailboss.views import Receipt
 from trailboss.views.jobs import JOB_STATES, OPEN, JobView, job_of, list_jobs
-from trailboss.views.records import block_prints
 
 Responder = Callable[[JobView], object]
 """A function of a test that answers jobs: with a value, a `JobFailure`, or None for not yet."""
@@ -90,20 +90,21 @@ class Runners(BaseChain):
         check_kind(kind)
         return lambda responder: self._register(kind, responder)
 
-    def advance_to(self, height: int) -> None:
-        """Build empty blocks up to a height, with replies to jobs as they come."""
-        if not self._responders:
-            super().advance_to(height)
+    def _advance(self, height: int) -> Iterator[Block]:
+        """Build blocks up to a height, empty but for replies to jobs as they come."""
+        if not self._responders or height < self.height:  # which the chain refuses
+            yield from super()._advance(height)
             return
-        self._outbox.check_closed("advance")
         while self.height < height:
             if any(self._responder_of(job) for job in self._open_jobs()):
-                if not self._outbox.build_additions():
-                    super().advance_to(self.height + 1)
+                if self._outbox.build_additions():
+                    yield self.chain.head
+                else:
+                    yield from super()._advance(self.height + 1)
                 continue
             known = runner_of(self.chain).next
-            for block in self.chain.advance_to(height):
-                show_printed(block_prints(block))
+            for block in super()._advance(height):
+                yield block
                 if runner_of(self.chain).next != known:
                     break
 

@@ -19,22 +19,13 @@ from trailboss.testing.local_chain import LocalChain
 from trailboss.testing.parties import ActorHandle, PendingReceipt, TestAccount
 
 INDENT: Final = "    "
-_READERS: Final = frozenset(
-    {
-        "actor",
-        "auction",
-        "balance",
-        "block",
-        "check_invariants",
-        "close",
-        "decisions",
-        "ended_timer",
-        "events",
-        "explain",
-    }
-    | {"globalbox", "mailbox", "nonce", "one_block", "prove", "quote", "receipts", "rehearse_activation", "runway"}
-    | {"timers"}
-)  # what need not be watched: it changes nothing
+_READERS: Final = frozenset((
+    "actor", "auction", "balance", "block", "check_invariants", "close", "decisions", "ended_timer", "events",
+    "explain", "globalbox", "mailbox", "nonce", "prove", "quote", "receipts", "rehearse_activation", "runway", "timers",
+))  # fmt: skip
+"""Calls that change nothing."""
+_SUMS: Final = frozenset(("mine_until", "one_block"))
+"""Calls of which the parts are written down."""
 
 
 class UnwritableError(Exception):
@@ -83,8 +74,8 @@ class CallScript:
     def call_code(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> str:
         """Return the code of a call; values are written as they stand before it."""
         first = args[0] if args else None
-        if name == "send" and isinstance(first, ExecuteActor) and bytes(first.actor) in self._names:
-            name, args = f"{self._names[bytes(first.actor)]}.call", (first.handler, first.payload, *args[1:])
+        if name == "send" and isinstance(first, ExecuteActor) and first.actor in self._names:
+            name, args = f"{self._names[first.actor]}.call", (first.handler, first.payload, *args[1:])
         else:
             name = f"chain.{name}"
         given = [self.code_of(value) for value in args]
@@ -92,12 +83,12 @@ class CallScript:
         return f"{name}({', '.join(given)})"
 
     def assign(self, result: object) -> str:
-        """Return the beginning of a statement that gives a result a name, empty for one that needs none."""
-        if isinstance(result, ActorHandle):
+        """Return the beginning of a statement that gives a result a name, empty for one that needs none or has one."""
+        if isinstance(result, ActorHandle) and result.address not in self._names:
             number = 1 + len(self._names)
-            name = self._names[bytes(result.address)] = "actor" if number == 1 else f"actor_{number}"
+            name = self._names[result.address] = "actor" if number == 1 else f"actor_{number}"
             return f"{name} = "
-        if isinstance(result, Snapshot):
+        if isinstance(result, Snapshot) and result not in self._marks:
             name = self._marks[result] = f"mark_{1 + len(self._marks)}"
             return f"{name} = "
         return ""
@@ -118,9 +109,9 @@ class CallScript:
             case BaseChain():
                 return "chain"
             case ActorHandle():
-                return self._names.get(bytes(value.address)) or f"chain.actor({bytes(value.address)!r})"
-            case TestAccount():
-                return self._account(value.address) or f"chain.actor({bytes(value.address)!r})"
+                return self._names.get(value.address) or f"chain.actor({bytes(value.address)!r})"
+            case TestAccount() if account := self._account(value.address):
+                return account
             case Path():
                 return repr(str(value))
             case Snapshot() if value in self._marks:
@@ -135,7 +126,7 @@ class CallScript:
             case list():
                 return f"[{', '.join(map(self.code_of, value))}]"
             case tuple():
-                return f"({''.join(f'{self.code_of(each)}, ' for each in value).rstrip() or ''})"
+                return f"({''.join(f'{self.code_of(each)}, ' for each in value).rstrip()})"
             case dict():
                 return f"{{{', '.join(f'{self.code_of(key)}: {self.code_of(each)}' for key, each in value.items())}}}"
         raise UnwritableError(f"a {type(value).__name__} has no form in code")
@@ -182,9 +173,10 @@ def _scripted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             raise
         finally:
             self.is_within = False
-        # What a block is to hold returns a receipt that waits for it.
-        if self.standing() != before or isinstance(result, Snapshot | PendingReceipt | ActorHandle):
-            line.code = script.assign(result) + code
+        beginning = script.assign(result)
+        # What a block is to hold returns a receipt that waits for it, or the handle that has one.
+        if beginning or self.standing() != before or isinstance(result, PendingReceipt | ActorHandle):
+            line.code = beginning + code
             script.lines.append(line)
         return result
 
@@ -216,7 +208,7 @@ class ScriptedChain(LocalChain):
         self.script = self._begun.copy()
 
     def standing(self) -> tuple[int, bytes]:
-        """Return what a call that changes the chain changes."""
+        """Return height and hash of the head: every call that changes the chain changes them."""
         return self.chain.height, self.chain.head.hash
 
     @contextmanager
@@ -240,5 +232,5 @@ class ScriptedChain(LocalChain):
 
 
 for _name, _method in inspect.getmembers(LocalChain, inspect.isfunction):
-    if not _name.startswith("_") and _name not in _READERS:
+    if not _name.startswith("_") and _name not in _READERS | _SUMS:
         setattr(ScriptedChain, _name, _scripted(_name, _method))

@@ -223,6 +223,21 @@ def test_fire_that_did_not_come_is_explained(chain: LocalChain, shop: ActorHandl
     assert message(chain.expect_fires(), chain.mine)[2:] == ["  no timer ended otherwise, and none is live"]
 
 
+def test_fire_that_did_not_come_is_explained_among_those_of_others(chain: LocalChain, shop: ActorHandle) -> None:
+    """However many of them ended within."""
+    others = [chain.schedule(50) for _ in range(4)]
+
+    def end_others() -> None:
+        with chain.one_block():
+            shop.call("later", b"", sender=chain.accounts[1])
+            for timer in others:
+                chain.drop(timer.timer_id)
+
+    lines = message(chain.expect_fires(actor=shop), end_others)
+    assert "is live: next: fires at height" in lines[2]
+    assert len(lines) == 3
+
+
 # Balances
 
 

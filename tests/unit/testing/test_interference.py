@@ -1,4 +1,4 @@
-"""What a local chain lets a test do that nobody else may: how it is asked for, and what it answers."""
+"""What a local chain lets tests alone do: how they ask for it, and what they get."""
 
 from pathlib import Path
 

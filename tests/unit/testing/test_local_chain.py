@@ -69,7 +69,7 @@ def test_actor_is_deployed_from_text_and_from_a_path(chain: LocalChain, tmp_path
 
 
 def test_deploying_raises_when_the_path_cannot_be_read(chain: LocalChain) -> None:
-    """A wrong path is a mistake of the test, told at once."""
+    """A wrong path is a mistake of the test, and refused at once."""
     with pytest.raises(ConfigurationError, match=r"cannot read actor source /nowhere/x\.py: No such file"):
         chain.deploy("/nowhere/x.py", sender=chain.accounts[0])
 

@@ -54,7 +54,7 @@ def test_fixture_gives_a_fresh_chain_when_the_marker_names_a_directory(pytester:
 
 
 def test_marker_is_refused_when_it_has_positional_arguments(pytester: pytest.Pytester) -> None:
-    """A mistake is told in words."""
+    """The message names the mistake."""
     pytester.makepyfile(
         """
         import pytest

@@ -1,4 +1,4 @@
-"""Another release of the public SDK than the one measured may be installed, and is told."""
+"""Another release of the public SDK than the one measured may be installed; a warning names it."""
 
 import importlib.metadata
 

@@ -227,7 +227,7 @@ def next_fire(
     """
     chain = run.chain
     whose, last = run.actor(actor), chain.height + within
-    built, is_interrupted = _build(run, advance_to_fire(chain, last, whose), within)
+    built, is_interrupted = _build(run, advance_to_fire(chain, chain.advance_to, last, whose), within)
     # A node at an interval may have built more blocks by now.
     if built is not None and has_fire(built, whose):
         return

@@ -62,7 +62,7 @@ class BaseChain:
         chain: The chain beneath.
         accounts: Funded accounts, ten by default.
         deployer: One more, which may send system instructions.
-        labels: Words for addresses and timers, with those of the accounts.
+        labels: Names of addresses and timers, those of the accounts included.
     """
 
     default_vm: ClassVar[str] = "native"

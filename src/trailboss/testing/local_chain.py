@@ -23,5 +23,5 @@ class LocalChain(TimerCalls, ClockCalls, Simulation, Traces, Expectations, Label
         chain: The chain beneath.
         accounts: Funded accounts, ten by default.
         deployer: One more, which may send system instructions.
-        labels: Words for addresses and timers, with those of the accounts.
+        labels: Names of addresses and timers, those of the accounts included.
     """

@@ -109,7 +109,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the tests that were written of failures."""
+    """List the tests that failures were written as."""
     regression = sys.modules.get("trailboss.testing.regression")
     if regression is not None and regression.WRITTEN:
         terminalreporter.section("tests of failures")

@@ -143,6 +143,7 @@ class ActorMachine(Interference):
         self.chain.restart()
         self.marks = []
         self.trail: list[MachineStep] = []
+        self.heights: list[int] = []
         self.failure: Failure | None = None
         self._features: set[str] = set()
         self._useful = 0
@@ -249,6 +250,7 @@ class ActorMachine(Interference):
         failure.options = {name: code_or_none(script, value) for name, value in self._chain_options().items()}
         failure.arguments = {name: code_or_none(script, value) for name, value in failure.arguments.items()}
         failure.lines, failure.imports, failure.steps = list(script.lines), set(script.imports), list(self.trail)
+        failure.heights = [*self.heights, self.chain.height]
         self.failure = failure
         self.failures[:] = [*self.failures, failure][-FAILURES_KEPT:]
 
@@ -284,6 +286,7 @@ def _noted_rule(found: Any) -> Any:
         if function.__name__ == "resume":
             return function(self, **arguments)
         self.trail.append(MachineStep(function.__name__, arguments))
+        self.heights.append(self.chain.height)
         first, before = len(self.chain.script.lines), self.own_attributes() if is_own else {}
         try:
             return function(self, **arguments)

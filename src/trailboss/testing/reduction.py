@@ -31,7 +31,7 @@ def reduced(machine: Any, failure: Failure) -> Failure | None:
     left = iter(range(ATTEMPTS_MAX))
     while found is not None:
         smallest = found
-        attempts = zip(_smaller(found.steps), left, strict=False)
+        attempts = zip(_smaller(found), left, strict=False)
         found = next(filter(None, (_fails(machine, steps, failure) for steps, _ in attempts)), None)
     return smallest
 
@@ -54,15 +54,16 @@ def _kind_of(failure: Failure) -> tuple[type, str]:
     return type(failure.error), failure.steps[-1].rule if function is None else function.__name__
 
 
-def _smaller(steps: list[MachineStep]) -> Iterator[list[MachineStep]]:
-    """Yield what may fail as well, the smallest first."""
+def _smaller(failure: Failure) -> Iterator[list[MachineStep]]:
+    """Yield steps that may fail as well, the fewest first."""
+    steps = failure.steps
     size = len(steps) // 2
     while size:
         # The last steps are those that matter, so the first are left out first.
         for first in range(0, len(steps) - size + 1, size):
             yield steps[:first] + steps[first + size :]
         size //= 2
-    yield from _calmer(steps)
+    yield from _calmer(steps, failure.heights)
     for number, step in enumerate(steps):
         # What a strategy of the user's gives has bounds that are not known here.
         if hasattr(Interference, step.rule) or step.rule.startswith("call_"):
@@ -72,14 +73,13 @@ def _smaller(steps: list[MachineStep]) -> Iterator[list[MachineStep]]:
                     yield [*steps[:number], changed, *steps[number + 1 :]]
 
 
-def _calmer(steps: list[MachineStep]) -> Iterator[list[MachineStep]]:
-    """Yield the steps with time that passes in place of some of them: each builds a block, or several."""
+def _calmer(steps: list[MachineStep], heights: list[int]) -> Iterator[list[MachineStep]]:
+    """Yield the steps with empty blocks in place of some of them, as many as those built."""
     size = len(steps)
     while size:
         for first in range(0, len(steps) - size + 1, size):
-            part = steps[first : first + size]
-            blocks = sum(each.arguments["number"] if each.rule == PASSING else 1 for each in part)
-            if size > 1 or part[0].rule != PASSING:
+            blocks = heights[first + size] - heights[first]
+            if blocks > 0 and (size > 1 or steps[first].rule != PASSING):
                 yield [*steps[:first], MachineStep(PASSING, {"number": blocks}), *steps[first + size :]]
         size //= 2
 
@@ -90,5 +90,6 @@ def _less(name: str, value: object) -> Iterator[Any]:
     elif isinstance(value, int):
         least = LEAST.get(name, 1)
         if value > least:
-            # Halves, and one less at the end: a bound is met in as many steps as it has digits.
-            yield from dict.fromkeys((least, least + (value - least) // 2, value - (value - least) // 8 - 1))
+            # Less by all, a half, an eighth, a 64th: a bound is met in as many steps as it has digits.
+            room = value - least
+            yield from dict.fromkeys((least, least + room // 2, value - room // 8 - 1, value - room // 64 - 1))

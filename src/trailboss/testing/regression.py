@@ -42,6 +42,7 @@ class Failure(Struct, kw_only=True):
         first_line: Where those of the rule begin; None for an invariant.
         imports: Classes that the lines name.
         steps: Steps of the machine.
+        heights: Height of the chain before each step, and at the end.
     """
 
     error: Exception
@@ -53,6 +54,7 @@ class Failure(Struct, kw_only=True):
     first_line: int | None = None
     imports: set[type] = field(default_factory=set)
     steps: list[MachineStep] = field(default_factory=list)
+    heights: list[int] = field(default_factory=list)
 
 
 class _Source:

@@ -16,6 +16,8 @@ from hypothesis.stateful import Bundle, initialize, invariant, rule
 
 from trailboss.primitives.errors import ConfigurationError, Rejection, TrailbossError
 from trailboss.testing import CBY, ActorMachine, LocalChain, RevertedError, regression
+from trailboss.testing.corpus import MachineStep
+from trailboss.testing.reduction import reduced
 from trailboss.testing.script import ScriptedChain
 
 pytestmark = pytest.mark.filterwarnings("ignore::trailboss.testing.ChainWarning")
@@ -209,6 +211,28 @@ def test_failure_that_needs_time_alone_is_one_step_of_it(tmp_path: Path) -> None
     assert "actor = chain.deploy(Path(__file__).parent / '../actors/counter.py', sender=chain.accounts[0])" in lines
     [passed] = [line for line in lines if line.startswith("chain.")]
     assert passed == "chain.mine(11)"
+
+
+class Slow(Counter):
+    @rule()
+    def wait(self) -> None:
+        for _ in range(4):
+            self.actor.call("nothing", b"", sender=self.chain.accounts[0])
+
+    @invariant()
+    def is_young(self) -> None:
+        assert self.chain.height < 13
+
+
+def test_step_of_many_blocks_becomes_as_many_empty_ones() -> None:
+    """And then as few as the failure needs."""
+    machine = Slow()
+    with pytest.raises(AssertionError):
+        machine.replay([MachineStep("wait", {})] * 3)
+    assert machine.failure is not None
+    found = reduced(Slow, machine.failure)
+    assert found is not None
+    assert found.steps == [MachineStep("pass_blocks", {"number": 12})]
 
 
 def test_regression_calls_the_rule_when_a_rule_of_ones_own_fails(tmp_path: Path) -> None:

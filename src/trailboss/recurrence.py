@@ -28,6 +28,7 @@ _RETRY_TAG = b"\x00RTRY"
 _RESERVE = 6_000
 """Cycles of a fire that its handler does not get: they record a failure and schedule the next attempt."""
 _OUT_OF_CELLS = "E1006 out_of_cells"
+_TRIED_AGAIN = "an earlier slot was tried again"
 _INTEGER, _TEXT, _MAP = 0x00, 0x60, 0xA0  # CBOR's major types of small numbers, text and maps
 _WHY_MAX = 200  # characters of a failure in an event
 
@@ -121,6 +122,7 @@ def every(
     if known is None:
         pvm_host.set_state(WHOLE_SLOT + name.encode(), b"")
     else:
+        _count_exhausted(known)
         if start is None and is_anchored:
             timer.start = known.start
         is_anchored = is_anchored and timer.start == known.start
@@ -169,8 +171,7 @@ def stop(name: str) -> RecurringTimer | None:
 
     timer = recurring_timer(name)
     if timer is not None:
-        if pvm_host.get_state(WHOLE_SLOT + name.encode()) is None:
-            _count_exhausted(timer)
+        _count_exhausted(timer)
         why = "stop() has ended the schedule"
         _end_slots(timer, pvm_host.block_height(), why)
         _report(RUN_EVENT, "stopped", why, name=name, slot=timer.slot)
@@ -198,6 +199,7 @@ def resume(name: str) -> int:
     timer = _found(name)
     if timer.is_paused:
         timer.is_paused = False
+        _count_exhausted(timer)
         _end_slots(timer, pvm_host.block_height(), "the schedule was paused")
         _arm(timer, timer.slot)
         _keep(timer)
@@ -262,24 +264,39 @@ def _end_slots(timer: RecurringTimer, now: int, why: str) -> None:
         _report(RUN_EVENT, "failed", why, **facts)
         timer.attempt, timer.failed = 1, timer.failed + 1
         _advance(timer, now)
-    _skip(timer, now, why)
+    skipped = _skip(timer, now)
+    if skipped:
+        _report(RUN_EVENT, "skipped", why, **skipped)
 
 
-def _skip(timer: RecurringTimer, now: int, why: str) -> None:
-    """Count the slots that have come by now as skipped."""
+def _skip(timer: RecurringTimer, now: int) -> dict[str, Any]:
+    """Count the slots that have come by now as skipped; return what their event says, nothing without such a slot."""
     passed = _passed(timer, now)
-    if passed:
-        timer.skipped += passed
-        timer.slot += (passed - 1) * timer.blocks
-        facts = {"name": timer.name, "slot": timer.slot, "late": now - timer.slot, "skipped": passed}
-        _report(RUN_EVENT, "skipped", why, **facts)
-        _advance(timer, now)
+    if not passed:
+        return {}
+    timer.skipped += passed
+    timer.slot += (passed - 1) * timer.blocks
+    facts = {"name": timer.name, "slot": timer.slot, "late": now - timer.slot, "skipped": passed}
+    _advance(timer, now)
+    return facts
 
 
 def _count_exhausted(timer: RecurringTimer) -> None:
-    """Count the last run, which ended as ``ok`` and used up the cells of its fire, as failed."""
+    """Count the last run as failed if it used up the cells of its fire: it ended as ``ok`` and could say no more."""
+    import pvm_host
+
+    whole = WHOLE_SLOT + timer.name.encode()
+    if pvm_host.get_state(whole) is not None:
+        return
+    pvm_host.set_state(whole, b"")
     timer.ok, timer.failed = timer.ok - 1, timer.failed + 1
-    _report(RUN_EVENT, "failed", "used up the cells of its fire", name=timer.name, slot=timer.last or 0)
+    _keep(timer)
+    last = timer.last or 0
+    _report(RUN_EVENT, "failed", "used up the cells of its fire", name=timer.name, slot=last)
+    skipped = (timer.slot - last) // timer.blocks - 1 if timer.align == "grid" else 0
+    if skipped:
+        facts = {"name": timer.name, "slot": timer.slot - timer.blocks, "skipped": skipped}
+        _report(RUN_EVENT, "skipped", _TRIED_AGAIN, **facts)
 
 
 def dispatch(payload: bytes) -> bool:
@@ -305,16 +322,14 @@ def dispatch(payload: bytes) -> bool:
 def _run_slot(octets: bytes) -> None:
     import pvm_host
 
-    timer, whole = recurring_timer(octets.decode()), WHOLE_SLOT + octets
+    timer = recurring_timer(octets.decode())
     if timer is None:
         why = "the slot with its record is gone"
         _report(RUN_EVENT, "stopped", why, name=octets.decode(), slot=pvm_host.block_height())
         return
     now = pvm_host.block_height()
     timer.timer_id = ""  # it fires
-    if pvm_host.get_state(whole) is None:
-        pvm_host.set_state(whole, b"")
-        _count_exhausted(timer)
+    _count_exhausted(timer)
     missed, is_overdue = _take_overdue(timer, now)
     facts = {"name": timer.name, "slot": timer.slot, "late": max(now - timer.slot, 0), "attempt": timer.attempt}
     facts["missed"] = missed
@@ -327,24 +342,24 @@ def _run_slot(octets: bytes) -> None:
     again = replace(timer, attempt=timer.attempt + 1)
     timer.attempt, timer.last, timer.ok = 1, timer.slot, timer.ok + 1
     _advance(timer, now)
-    if again.attempt > 2 and timer.overlap == "skip":
-        _skip(timer, now, "an earlier slot was tried again")
+    skipped = _skip(timer, now) if again.attempt > 2 and timer.overlap == "skip" else {}
     _arm(timer, timer.slot)
     _keep(timer)
     why = _failure(timer.handler, json.dumps(facts).encode())
     if _OUT_OF_CELLS in why:
-        pvm_host.delete_state(whole)
-    elif not why:
-        _report(RUN_EVENT, "ok", **facts)  # type: ignore[arg-type]
-    elif again.attempt <= timer.attempts:
+        pvm_host.delete_state(WHOLE_SLOT + octets)
+    elif why and again.attempt <= timer.attempts:
         again.timer_id = timer.timer_id
         _arm(again, now + (timer.backoff << again.attempt - 2))
         _keep(again)
         _report(RUN_EVENT, "retried", why, **facts)
     else:
-        timer.ok, timer.failed = timer.ok - 1, timer.failed + 1
-        _keep(timer)
-        _report(RUN_EVENT, "failed", why, **facts)
+        if why:
+            timer.ok, timer.failed = timer.ok - 1, timer.failed + 1
+            _keep(timer)
+        if skipped:
+            _report(RUN_EVENT, "skipped", _TRIED_AGAIN, **skipped)
+        _report(RUN_EVENT, "failed" if why else "ok", why, **facts)
 
 
 def _take_overdue(timer: RecurringTimer, now: int) -> tuple[int, bool]:

@@ -33,6 +33,8 @@ def once(payload):
 
 
 def hoard(payload):
+    if (pvm_host.get_state(b"broken") or b"") == b"1":
+        raise ValueError("broken")
     for number in range(1_000):
         pvm_host.set_state(b"%d" % number, bytes(1_000))
 

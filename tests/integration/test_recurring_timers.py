@@ -125,6 +125,24 @@ def test_handler_that_uses_up_the_cells_of_its_fire_is_counted_by_the_next_one(
     assert [record(planner)[count] for count in ("ok", "failed", "slot")] == [1, 2, 42]
 
 
+def test_slots_that_came_before_a_second_attempt_are_skipped_once_however_it_ends(
+    chain: LocalChain, planner: ActorHandle
+) -> None:
+    """Slot 12 ends in block 27, after slot 22: it fails again, is tried a third time, or uses up its cells."""
+    call(chain, planner, "plan", blocks=10, handler="hoard", attempts=3, backoff=15)
+    planner.call("breaks", b"1", sender=chain.accounts[0], check=True)
+    chain.advance_to(30)
+    assert runs(chain) == [(12, 12, "retried"), (27, 12, "retried")]
+    assert record(planner)["skipped"] == 0
+
+    planner.call("breaks", b"0", sender=chain.accounts[0], check=True)
+    chain.advance_to(60)
+    call(chain, planner, "plan", blocks=10, handler="hoard", attempts=3, backoff=15)
+
+    assert runs(chain)[2:] == [(61, 12, "failed"), (61, 52, "skipped")]
+    assert [record(planner)[count] for count in ("ok", "failed", "skipped", "slot")] == [0, 1, 4, 62]
+
+
 def test_same_call_changes_nothing_and_another_one_changes_the_schedule(
     chain: LocalChain, planner: ActorHandle
 ) -> None:

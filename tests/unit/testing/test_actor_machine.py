@@ -137,7 +137,7 @@ def test_books_add_up_when_everything_happens(mechanism: str) -> None:
 def regression_of(machine: type[ActorMachine], folder: Path) -> tuple[str, str]:
     """Run a machine that fails; return the note and the text of the test that it writes."""
     with pytest.raises(AssertionError) as failed:
-        run(type(machine.__name__, (machine,), {"regressions": folder}), settings(FEW, max_examples=60))
+        run(type(machine.__name__, (machine,), {"regressions": folder}), settings(FEW, max_examples=400))
     [path] = folder.glob("test_regression_*.py")
     return failed.value.__notes__[-1], path.read_text(encoding="utf-8")
 
@@ -283,6 +283,8 @@ def test_calls_that_are_written_down_build_the_same_chain(mechanism: str) -> Non
 
 
 class Waiting(Counter):
+    weights = {"wait": 30}
+
     def prepare(self) -> None:
         super().prepare()
         self.waits = 0
@@ -367,9 +369,10 @@ def test_regression_says_so_when_it_cannot_be_complete(tmp_path: Path) -> None:
 def test_next_run_goes_on_from_what_the_last_one_has_reached() -> None:
     """Each sequence of the corpus reached something new, and an example can begin with it."""
     database = InMemoryExampleDatabase()
-    chosen = settings(FEW, database=database)
+    chosen = settings(FEW, database=database, max_examples=40)
 
     class Resumed(Counter):
+        weights = {"resume": 20}
         trails: list[list[str]] = []
 
         def teardown(self) -> None:
@@ -382,7 +385,7 @@ def test_next_run_goes_on_from_what_the_last_one_has_reached() -> None:
     run(Resumed, chosen)
     starts = [[step.rule for step in steps] for steps in Resumed.corpus.starts]
     assert any("call_fail" in start for start in starts)
-    assert any(trail[: len(start)] == start for trail in Resumed.trails for start in starts if len(start) > 2)
+    assert any(trail[: len(start)] == start for trail in Resumed.trails for start in starts if len(start) > 1)
     run(Resumed, chosen)
     assert [[step.rule for step in steps] for steps in Resumed.corpus.starts][: len(starts)] == starts
 
@@ -444,14 +447,14 @@ class CounterMachine(ActorMachine):
 
 
 TestCounter = CounterMachine.TestCase
-TestCounter.settings = settings(max_examples=4, stateful_step_count=8, database=None, deadline=None)
+TestCounter.settings = settings(max_examples=EXAMPLES, stateful_step_count=8, database=None, deadline=None)
 """
 
 
 @pytest.mark.slow
 def test_run_of_pytest_ends_with_the_path_of_the_test_that_was_written(pytester: pytest.Pytester) -> None:
     """The test stands beside the machine's, fails with the next run, and passes when the bug is gone."""
-    pytester.makepyfile(counter=COUNTER, test_counter=PROJECT.replace("LIMIT", "2"))
+    pytester.makepyfile(counter=COUNTER, test_counter=PROJECT.replace("LIMIT", "2").replace("EXAMPLES", "100"))
     first = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--hypothesis-seed=1")
     first.assert_outcomes(failed=1)
     [path] = pytester.path.glob("test_regression_counter_machine_*.py")
@@ -468,7 +471,11 @@ def test_campaign_goes_on_in_rounds_until_its_time_is_over(pytester: pytest.Pyte
     """Each round has another seed, so it does something else."""
     counted = "\n\ndef test_rounds():\n    assert len(ROUNDS) > 8, ROUNDS\n"
     prepare = "    def teardown(self):\n        ROUNDS.append(1)\n        super().teardown()\n\n    @invariant()"
-    project = PROJECT.replace("LIMIT", "1_000").replace("    @invariant()", prepare) + "\n\nROUNDS = []\n" + counted
+    project = (
+        PROJECT.replace("LIMIT", "1_000").replace("EXAMPLES", "4").replace("    @invariant()", prepare)
+        + "\n\nROUNDS = []\n"
+        + counted
+    )
     pytester.makepyfile(counter=COUNTER, test_counter=project)
     pytester.runpytest_subprocess("-p", "no:cacheprovider", "--trailboss-campaign", "3").assert_outcomes(passed=2)
     refused = pytester.runpytest_subprocess("--trailboss-campaign", "-1")

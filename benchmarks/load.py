@@ -18,18 +18,18 @@ OK: Final = b" 200 "
 @contextmanager
 def running_node(*options: str) -> Iterator[int]:
     """Run ``trailboss dev`` in a process of its own, and return its port once it answers."""
-    with running("dev", "--port", "0", *options) as port:
+    with running("dev", "--port", "0", *options) as (port, _):
         yield port
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[int]:
-    """Run a command that serves in a process of its own, and return its port once it answers."""
+def running(*arguments: str) -> Iterator[tuple[int, int]]:
+    """Run a command that serves in a process of its own, and return its port and the process's id once it answers."""
     command = [sys.executable, "-m", "trailboss", *arguments, "--json"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("COWBOY", "TRAILBOSS"))}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
         try:
-            yield int(_ready(process)["port"])
+            yield int(_ready(process)["port"]), process.pid
         finally:
             process.terminate()
 

@@ -151,7 +151,7 @@ async def _alone(report: Report, directory: Path) -> float:
         "--vm",
         "sandbox",
     )
-    with running("dev", "--port", "0", *options) as port:
+    with running("dev", "--port", "0", *options) as (port, _):
         client = Client(1, "127.0.0.1", port)
         _add_intervals(report, "one node, idle", await _intervals(client, 0))
         return await _commit(report, "one node", client)

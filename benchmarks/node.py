@@ -82,7 +82,7 @@ def run(rounds: int, large: bool) -> Report:
         cases.append(Case(name="start in a directory, and answer", sample=lambda: seconds_until_ready(*on_disk)))
         measure(report, cases, rounds)
         with running_node(*INTERVAL) as port:
-            transfers = _transfers()
+            signed = transfers()
             asyncio.run(_fill(port))
             measure(report, [*_reads(port), *_sending(port, transfers)], rounds)
         seconds = WATCHED_SECONDS_LARGE if large else WATCHED_SECONDS
@@ -132,7 +132,7 @@ async def _watch(report: Report, place: str, port: int, seconds: float) -> None:
     heard: list[float] = []
     count = int(seconds * PACE_TRANSFERS / SENT_TOGETHER)
     # Signed before, or this process would be too busy to hear of a block when it comes.
-    requests = _requests(_transfers(), count * SENT_TOGETHER, SENT_TOGETHER)
+    requests = _requests(transfers(), count * SENT_TOGETHER, SENT_TOGETHER)
     listening = asyncio.create_task(block_times(port, heard.append))
     reading = asyncio.create_task(read_for(port, [PATHS["GET /height"], PATHS["GET /account"]], seconds, 4, PACE_READS))
     began = perf_counter()
@@ -201,7 +201,7 @@ async def _fill(port: int) -> None:
     connection.close()
 
 
-def _transfers() -> Iterator[Transaction]:
+def transfers() -> Iterator[Transaction]:
     """Yield transfers without end, of each account in turn, each to another receiver."""
     accounts = [development_account(account_name(index)) for index in range(ACCOUNTS)]
     chain_id, number = development_genesis().chain_id, 0

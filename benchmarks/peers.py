@@ -1,0 +1,281 @@
+"""A node beside other test chains: one client, one connection that stays open, the same work in turn."""
+
+import asyncio
+import platform
+import re
+import socket
+import subprocess
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any, Final, Protocol
+
+from benchmarks import ethereum
+from benchmarks.load import LOOPBACK, get, post, running, send_all
+from benchmarks.measure import Case, Figure, Report, measure, timed
+from benchmarks.node import ACCOUNTS, transfers
+from trailboss.codec.wire import encode_submission
+from trailboss.crypto.digest import sha256
+
+PEERS: Final = Path(".peers/node_modules")  # where `make bench-peers` installs them
+ANVIL: Final = next(PEERS.glob("@foundry-rs/anvil-*/bin/anvil"), None)  # itself, without its launcher
+MINED: Final = "transfer, mined"
+IS_OPTIMIZED: Final = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+BUILD: Final = f"CPython {platform.python_version()}, built with{'' if IS_OPTIMIZED else 'out'} optimizations"
+JSON: Final = "application/json"
+OPTIONS: Final = ("--no-explorer", "--pace", "auto", "--accounts", str(ACCOUNTS))
+TRANSFERS: Final = 400
+READS: Final = 2_000
+EMPTY_BLOCKS: Final = 300
+CONNECTIONS: Final = 32
+AT_ONCE: Final = 5_000  # blocks of one call
+READY_SECONDS: Final = 60.0
+READY_STEP: Final = 0.002  # seconds from one question whether it is ready to the next
+MIB: Final = 2**20
+
+
+class Client:
+    """One connection, which asks one thing at a time and reads no more of an answer than it must."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection((LOOPBACK, port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, request: bytes) -> bytes:
+        """Send a request and return the body of its answer. `RuntimeError` if it is refused."""
+        self._socket.sendall(request)
+        answer = self._socket.recv(MIB)
+        while b"\r\n\r\n" not in answer:
+            answer += self._socket.recv(MIB)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        length = int(re.findall(rb"content-length: *(\d+)", head, re.IGNORECASE)[0])
+        while len(body) < length:
+            body += self._socket.recv(MIB)
+        if b" 200 " not in head or b'"error":{' in body:
+            raise RuntimeError(f"{request[:200]!r} is refused: {body[:500]!r}")
+        return body
+
+    def ask_all(self, requests: list[bytes]) -> None:
+        """Send requests, each after the answer to the one before it."""
+        for request in requests:
+            self.ask(request)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+class Peer(Protocol):
+    """A test chain that runs in a process of its own, and the requests that it understands."""
+
+    port: int
+    process: int  # its id
+    by_hand: bytes  # blocks are built on request from then on
+    at_once: bytes  # a block is built for a transaction from then on
+    mine: bytes  # a block
+    height: bytes  # what the chain's height is
+
+    def mine_many(self, blocks: int) -> bytes:
+        """Return the request for so many blocks."""
+
+    def mined(self, count: int) -> list[bytes]:
+        """Return requests to transfer, each of which is answered when it is in a block."""
+
+    def pooled(self, count: int) -> list[bytes]:
+        """Return requests to transfer, each of which is answered when it waits for a block."""
+
+
+Side = tuple[Peer, Client]
+
+
+class Trailboss:
+    """This node."""
+
+    by_hand = post("/dev/pace", b'{"pace":"manual"}', JSON)
+    at_once = post("/dev/pace", b'{"pace":"auto"}', JSON)
+    mine = post("/dev/mine", b"", JSON)
+    height = get("/height")
+
+    def __init__(self, port: int, process: int) -> None:
+        self.port, self.process = port, process
+        self._transfers = transfers()
+
+    def mine_many(self, blocks: int) -> bytes:
+        """Return the request for so many blocks."""
+        return post("/dev/mine", b'{"blocks":%d}' % blocks, JSON)
+
+    def mined(self, count: int) -> list[bytes]:
+        """Return requests to transfer, each of which is answered when it is in a block."""
+        return self._requests("/submit_wait", count)
+
+    def pooled(self, count: int) -> list[bytes]:
+        """Return requests to transfer, each of which is answered when it waits for a block."""
+        return self._requests("/submit", count)
+
+    def _requests(self, path: str, count: int) -> list[bytes]:
+        return [post(path, encode_submission([each])) for each in islice(self._transfers, count)]
+
+
+class Anvil:
+    """A node of Ethereum for tests."""
+
+    by_hand = post("/", ethereum.call("evm_setAutomine", False), JSON)
+    at_once = post("/", ethereum.call("evm_setAutomine", True), JSON)
+    mine = post("/", ethereum.call("evm_mine"), JSON)
+    height = post("/", ethereum.call("eth_blockNumber"), JSON)
+
+    def __init__(self, port: int, process: int) -> None:
+        self.port, self.process = port, process
+        self._nonce = 0
+
+    def mine_many(self, blocks: int) -> bytes:
+        """Return the request for so many blocks."""
+        return post("/", ethereum.call("anvil_mine", hex(blocks)), JSON)
+
+    def mined(self, count: int) -> list[bytes]:
+        """Return requests to transfer, each of which is answered when it is in a block."""
+        return self._requests("eth_sendRawTransactionSync", count)
+
+    def pooled(self, count: int) -> list[bytes]:
+        """Return requests to transfer, each of which is answered when it waits for a block."""
+        return self._requests("eth_sendRawTransaction", count)
+
+    def _requests(self, method: str, count: int) -> list[bytes]:
+        first, self._nonce = self._nonce, self._nonce + count
+        receivers = ((nonce, sha256(nonce.to_bytes(8, "big"))[:20]) for nonce in range(first, self._nonce))
+        return [post("/", ethereum.call(method, ethereum.transfer(*each)), JSON) for each in receivers]
+
+
+@contextmanager
+def anvil() -> Iterator[Peer]:
+    """Run Anvil, and return it once it answers."""
+    with socket.socket() as chosen:
+        chosen.bind((LOOPBACK, 0))
+        port = chosen.getsockname()[1]
+    with subprocess.Popen([str(ANVIL), "--silent", "--port", str(port)]) as process:
+        try:
+            yield Anvil(_answering(port, process), process.pid)
+        finally:
+            process.terminate()
+
+
+def _answering(port: int, process: subprocess.Popen[bytes]) -> int:
+    """Return the port once something answers at it."""
+    until = perf_counter() + READY_SECONDS
+    while perf_counter() < until and process.poll() is None:
+        with suppress(ConnectionRefusedError), closing(Client(port)) as client:
+            client.ask(Anvil.height)
+            return port
+        sleep(READY_STEP)
+    raise RuntimeError(f"{ANVIL} does not answer")
+
+
+@contextmanager
+def trailboss() -> Iterator[Peer]:
+    """Run this node, and return it once it answers."""
+    with running("dev", "--port", "0", *OPTIONS) as (port, process):
+        yield Trailboss(port, process)
+
+
+def run(rounds: int, large: bool) -> Report:
+    """Measure; there is no larger size."""
+    del large
+    report = Report("A node beside Anvil: one client, one connection", "one transfer, block or read")
+    if ANVIL is None:
+        report.notes.append("Anvil is not here: make bench-peers installs it with npm.")
+        return report
+    report.notes.append(f"{_output(ANVIL, '--version')}; {BUILD}")
+    with trailboss() as ours, anvil() as theirs, closing(Client(ours.port)) as one, closing(Client(theirs.port)) as two:
+        sides = ((theirs, two), (ours, one))
+        cases = [
+            *_both(MINED, _mined, sides, 1 / 1.3),
+            Case(
+                name=f"{MINED}, {CONNECTIONS} connections",
+                sample=partial(_mined_together, ours),
+                beside=MINED,
+            ),
+            *_both("transfer, pooled", _pooled, sides, 1 / 1.2),
+            *_both(f"of {TRANSFERS} in a block", _mined_at_once, sides, 1 / 0.6),
+            *_both("empty block", _empty, sides, 1 / 2),
+            *_both("read", _read, sides, 1 / 1.5),
+        ]
+        measure(report, cases, rounds)
+        many = _both(f"of {AT_ONCE:,} blocks", _many, sides)
+        measure(report, many, 1, warm=False)
+        held = [_memory(peer) for peer, _ in sides]
+    measure(report, _both("start", _start, (anvil, trailboss)), rounds)
+    report.figures += [
+        Figure(name=f"{each}, resident memory after it", value=value / MIB, unit="MiB")
+        for each, value in zip(("Anvil", "Trailboss"), held, strict=True)
+    ]
+    report.figures.append(Figure(name="ratio of it", value=held[1] / held[0], unit="×", most=1.2))
+    return report
+
+
+def _both(what: str, sample: Callable[..., float], sides: Sequence[Any], ratio_max: float | None = None) -> list[Case]:
+    """Return what is measured of Anvil and of this node; the most that the second's time may be of the first's."""
+    beside, ours = f"Anvil, {what}", what
+    return [
+        Case(name=beside, sample=partial(sample, sides[0])),
+        Case(name=ours, sample=partial(sample, sides[1]), beside=beside, ratio_max=ratio_max),
+    ]
+
+
+def _mined(side: Side) -> float:
+    requests = side[0].mined(TRANSFERS)
+    return timed(lambda: side[1].ask_all(requests), TRANSFERS)
+
+
+def _mined_together(peer: Peer) -> float:
+    requests = peer.mined(TRANSFERS)
+    return timed(lambda: asyncio.run(send_all(peer.port, requests, CONNECTIONS)), TRANSFERS)
+
+
+def _pooled(side: Side) -> float:
+    peer, client = side
+    requests = peer.pooled(TRANSFERS)
+    client.ask(peer.by_hand)
+    seconds = timed(lambda: client.ask_all(requests), TRANSFERS)
+    client.ask_all([peer.mine, peer.at_once])
+    return seconds
+
+
+def _mined_at_once(side: Side) -> float:
+    peer, client = side
+    client.ask_all([peer.by_hand, *peer.pooled(TRANSFERS)])
+    seconds = timed(lambda: client.ask(peer.mine), TRANSFERS)
+    client.ask(peer.at_once)
+    return seconds
+
+
+def _empty(side: Side) -> float:
+    return timed(lambda: side[1].ask_all([side[0].mine] * EMPTY_BLOCKS), EMPTY_BLOCKS)
+
+
+def _read(side: Side) -> float:
+    return timed(lambda: side[1].ask_all([side[0].height] * READS), READS)
+
+
+def _many(side: Side) -> float:
+    return timed(lambda: side[1].ask(side[0].mine_many(AT_ONCE)), AT_ONCE)
+
+
+def _start(start: Callable[[], AbstractContextManager[Peer]]) -> float:
+    began = perf_counter()
+    with start() as peer, closing(Client(peer.port)) as client:
+        client.ask(peer.height)
+        return perf_counter() - began
+
+
+def _memory(peer: Peer) -> int:
+    """Return the bytes of memory that its process holds."""
+    [kilobytes] = re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{peer.process}/status").read_text(encoding="ascii"))
+    return int(kilobytes) * 1024
+
+
+def _output(*command: str | Path) -> str:
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()[0]

@@ -34,6 +34,8 @@ ENGINE := .engine
 ENGINE_SOURCE := github.com/cometbft/cometbft
 # Where `make testnet` keeps its network.
 TESTNET := .testnet
+# The peer of a development node.
+ANVIL := @foundry-rs/anvil@1.7.1
 # Which study `make study` runs; `.venv/bin/trailboss study list` has them.
 STUDY ?= fairness-window
 # How long a soak lasts.
@@ -41,10 +43,10 @@ MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench versions cover lock clean
+.PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench bench-peers versions cover lock clean
 
 help: ## list the commands
-	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(BASE) ## run six actors for four hundred blocks, and print what became of every timer
 	@$(BIN)/trailboss demo
@@ -122,6 +124,11 @@ docs: $(READY) ## the site, into site/
 bench: $(READY) ## the benchmarks, ratios in one run
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(READY) ## a node beside Anvil, which npm installs into .peers/
+	@if ! command -v npm >/dev/null; then echo "no npm here: Anvil is not compared"; \
+	else test -e .peers/node_modules || npm install --prefix .peers --no-audit --no-fund --loglevel error $(ANVIL); fi
+	$(BIN)/python -m benchmarks peers
+
 reference: $(READY) ## write the generated pages, the pictures and the demo in the README again
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.studies
@@ -149,7 +156,7 @@ lock: $(READY) ## resolve the versions again, into requirements.lock
 	mv requirements.lock.new requirements.lock
 
 clean: ## remove .venv and everything that was built
-	rm -rf .venv .venv-* .engine .spec .e2e site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .engine .peers .spec .e2e site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }

@@ -38,7 +38,7 @@ def _headed(kind: int, content: bytes) -> bytes:
 
 def transfer(nonce: int, to: bytes) -> str:
     """Return a signed transfer of one wei, as JSON-RPC takes it."""
-    fields = [nonce, GAS_PRICE, GAS, to, 1, b""]
+    fields: list[Item] = [nonce, GAS_PRICE, GAS, to, 1, b""]
     signature = sign(keccak256(rlp([*fields, CHAIN_ID, 0, 0])), KEY)
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
     return "0x" + rlp([*fields, 2 * CHAIN_ID + PROTECTED + signature[64], r, s]).hex()

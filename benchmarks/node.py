@@ -84,7 +84,7 @@ def run(rounds: int, large: bool) -> Report:
         with running_node(*INTERVAL) as port:
             signed = transfers()
             asyncio.run(_fill(port))
-            measure(report, [*_reads(port), *_sending(port, transfers)], rounds)
+            measure(report, [*_reads(port), *_sending(port, signed)], rounds)
         seconds = WATCHED_SECONDS_LARGE if large else WATCHED_SECONDS
         for place, options in (("in a temporary directory", ()), ("in a directory", ("--chain", f"{directory}/chain"))):
             with running_node(*INTERVAL, *options) as port:

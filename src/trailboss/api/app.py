@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trailboss.api.documents import document_routes
 from trailboss.api.errors import HttpError, HttpReason, clipped, encode_json, shown, status_of
@@ -38,9 +40,32 @@ def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> Starlette:
     ]
     routes += [Route(path, _description) for path in DESCRIPTIONS]
     routes += [Route(REFERENCE, _reference), *document_routes()]
-    app = Starlette(routes=[*routes, *others], exception_handlers=HANDLERS)
-    app.router.redirect_slashes = False
+    app = Starlette(exception_handlers=HANDLERS)
+    straight = Middleware(Straight, routes=routes)
+    app.router = Router([*routes, *others], redirect_slashes=False, middleware=[straight])
     return app
+
+
+class Straight:
+    """Goes to an operation without parameters in its path at once; the router tries one route after another."""
+
+    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
+        self._router = app
+        self._fixed = {
+            (method, route.path): route.endpoint
+            for route in routes
+            if isinstance(route, Route) and isinstance(route.endpoint, Endpoint) and not route.param_convertors
+            for method in route.methods or ()
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        endpoint = self._fixed.get((scope.get("method", ""), scope.get("path", "")))
+        if endpoint is None:
+            await self._router(scope, receive, send)
+        else:
+            scope["endpoint"], scope["path_params"] = endpoint, {}
+            await endpoint(scope, receive, send)
 
 
 # The description

@@ -1,6 +1,6 @@
 """`Chain`: one chain in process, from genesis to head."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -176,6 +176,7 @@ class Chain(ChainReader):
         *,
         unless_refused: bool = False,
         signatures_checked: bool = False,
+        runs_programs: bool = True,
     ) -> Applied:
         """Build the next block from transactions in order, apply it and append it.
 
@@ -185,16 +186,22 @@ class Chain(ChainReader):
             unless_refused: Whether a block of which every transaction is refused is dropped, as if never built.
             signatures_checked: Whether the caller has checked all signatures: half of the work of a transfer. Only
                 verifying the chain checks them again then.
+            runs_programs: False if the caller knows that no frame runs in the block: it then stays on this thread.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.
         """
-        applied = self.stage(transactions, timestamp_ms, signatures_checked=signatures_checked)
+        applied = self.stage(
+            transactions, timestamp_ms, signatures_checked=signatures_checked, runs_programs=runs_programs
+        )
         if unless_refused and applied.refused and not applied.block.transactions:
             self.forget()
         else:
             self.seal(applied)
         return applied
+
+    def _has_kept(self, values: Mapping[bytes, bytes | None], root: Hash32) -> bool:
+        return self.store.has_kept(values.keys(), root) or super()._has_kept(values, root)
 
     def stage(
         self,
@@ -203,6 +210,7 @@ class Chain(ChainReader):
         *,
         proposer: Address | None = None,
         signatures_checked: bool = False,
+        runs_programs: bool = True,
     ) -> Applied:
         """Apply the next block to the state without appending it; `seal` or `forget` must follow before anything else.
 
@@ -213,21 +221,21 @@ class Chain(ChainReader):
             timestamp_ms: As in `build`.
             proposer: Who gets the tips; None for the one that the genesis states.
             signatures_checked: As in `build`.
+            runs_programs: As in `build`.
         """
         try:
             context = self.next_context(timestamp_ms, proposer)
-            return self.engine.perform(
-                partial(
-                    apply_block,
-                    context,
-                    transactions,
-                    store=self.store,
-                    queue=self.queue,
-                    engine=self.engine,
-                    mechanism=self._mechanisms.by_market[context.rules.market.kind],
-                    signatures_checked=signatures_checked,
-                )
+            apply = partial(
+                apply_block,
+                context,
+                transactions,
+                store=self.store,
+                queue=self.queue,
+                engine=self.engine,
+                mechanism=self._mechanisms.by_market[context.rules.market.kind],
+                signatures_checked=signatures_checked,
             )
+            return self.engine.perform(apply) if runs_programs else apply()
         except BaseException:
             # An interrupt from the keyboard, or a broken invariant: what the block has begun is not left half done.
             self.forget()

@@ -53,9 +53,7 @@ class ChainReader:
         if self._rules is not None:
             known, seen, values = self._rules
             # Equal values give equal rules, but for the height and for what begins at one.
-            if known.height <= height < known.changes_at and (
-                seen == root or all(read(key) == value for key, value in values.items())
-            ):
+            if known.height <= height < known.changes_at and (seen == root or self._has_kept(values, seen)):
                 known = known if known.height == height else replace(known, height=Height(height))
                 self._rules = known, root, values
                 return known
@@ -68,6 +66,10 @@ class ChainReader:
         rules = read_rules(self.params, note, height)
         self._rules = rules, root, values
         return rules
+
+    def _has_kept(self, values: Mapping[bytes, bytes | None], root: Hash32) -> bool:  # noqa: ARG002  # a chain's own
+        """Return whether some keys have the values that they had at a state root."""
+        return all(self.store.read(key) == value for key, value in values.items())
 
     def next_context(self, timestamp_ms: int | None = None, proposer: Address | None = None) -> BlockContext:
         """Return the facts of the next block; its arguments and refusals are those of `Chain.stage`."""

@@ -209,7 +209,7 @@ AccessEntry = tuple[Address, tuple[Hash32, ...]]
 Signer = tuple[Address, bytes]  # an additional signer of a transaction: its address and its 65-byte signature
 
 
-class Transaction(Struct, frozen=True):
+class Transaction(Struct, frozen=True, dict=True):
     """A transaction in the public protocol's shape. Build it with keywords: required fields stand first."""
 
     chain_id: int  # the chain it is signed for

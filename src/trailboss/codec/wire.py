@@ -23,20 +23,26 @@ SUBMISSION_OF_TRANSACTIONS: Final = 1  # first byte of a submission that carries
 _in_record_order: Final = itemgetter(
     *(tuple(name for name, _ in ENVELOPE).index(field) for field in Transaction.__struct_fields__)
 )
+_WIRE: Final = "wire"  # what the wire bytes of a transaction are kept as
+_UNSIGNED_END: Final = UNSIGNED + bytes(1)
 _READERS: Final = tuple(kind.read for _, kind in ENVELOPE)
 _WRITERS: Final = tuple((name, kind.write) for name, kind in ENVELOPE)
 
 
 def encode_transaction(transaction: Transaction) -> bytes:
-    """Return the wire bytes of a transaction, signatures included.
+    """Return the wire bytes of a transaction, signatures included. It keeps them: they are asked for four times a block.
 
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
-    out = bytearray((VERSION,))
-    for name, write in _WRITERS:
-        write(out, getattr(transaction, name), name)
-    return bytes(out)
+    kept = transaction.__dict__
+    known: bytes | None = kept.get(_WIRE)
+    if known is None:
+        out = bytearray((VERSION,))
+        for name, write in _WRITERS:
+            write(out, getattr(transaction, name), name)
+        known = kept[_WIRE] = bytes(out)
+    return known
 
 
 def signing_hash(transaction: Transaction) -> Hash32:
@@ -44,6 +50,10 @@ def signing_hash(transaction: Transaction) -> Hash32:
 
     It refuses as `encode_transaction`.
     """
+    if not transaction.additional_signers and len(transaction.signature) == len(UNSIGNED):
+        # The signature is the last but the number of additional signers.
+        wire = encode_transaction(transaction)
+        return Hash32(keccak256(wire[: -len(_UNSIGNED_END)] + _UNSIGNED_END))
     signers = tuple((address, UNSIGNED) for address, _ in transaction.additional_signers)
     unsigned = replace(transaction, signature=UNSIGNED, additional_signers=signers)
     return Hash32(keccak256(encode_transaction(unsigned)))
@@ -92,9 +102,11 @@ def _read_transaction(encoded: bytes, offset: int) -> tuple[Transaction, int]:
     version = read_tag(encoded, offset)
     if version != VERSION:
         raise malformed(offset, f"a transaction starts with version {VERSION}, not {version}")
-    offset += 1
+    start, offset = offset, offset + 1
     values = []
     for read in _READERS:
         value, offset = read(encoded, offset)
         values.append(value)
-    return Transaction(*_in_record_order(values)), offset
+    transaction = Transaction(*_in_record_order(values))
+    transaction.__dict__[_WIRE] = bytes(encoded[start:offset])
+    return transaction, offset

@@ -110,11 +110,15 @@ class Builder:
             and chain.idle_until(chain.height + 1) > chain.height
         )
 
-    def build(self, *, late: int | None = None, within: int | None = None, is_optional: bool = False) -> bool:
+    def build(
+        self, *, late: int | None = None, within: int | None = None, is_optional: bool = False, is_small: bool = False
+    ) -> bool:
         """Build a block from the mempool, unless it ``is_optional`` and no transaction comes into it.
 
         Returns whether there is one; ``late`` is how many nanoseconds it comes after its place in the grid. Once
         ``within`` nanoseconds have passed, it takes no further transaction; None for no such bound. Decision: D-70
+
+        A block that `is_small` stays on the caller's thread, whatever runs programs.
         """
         # CHECK
         begun = self._clocks.now()
@@ -133,7 +137,13 @@ class Builder:
         if within is not None:
             transactions = self._until(begun + within, transactions)
         # The mempool holds no transaction whose signature has not been checked.
-        applied = self.chain.build(transactions, timestamp_ms, unless_refused=is_optional, signatures_checked=True)
+        applied = self.chain.build(
+            transactions,
+            timestamp_ms,
+            unless_refused=is_optional,
+            signatures_checked=True,
+            runs_programs=not is_small,
+        )
         is_built = self.chain.height > before.height
         # SETTLE
         left = len(offered) - len(applied.block.transactions) - len(applied.refused)
@@ -204,8 +214,8 @@ class Builder:
                 break
             yield transaction
 
-    def advance(self, height: int) -> None:
-        """Build blocks up to a height, the first ones from the mempool. Due timers run in each.
+    def advance(self, height: int, *, is_small: bool = False) -> None:
+        """Build blocks up to a height, the first ones from the mempool. Due timers run in each, unless it `is_small`.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a height below the present one, or too far above it.
@@ -221,7 +231,7 @@ class Builder:
         while self.chain.height < height:
             if self._is_stopping():
                 raise StoppingError(f"the node stops at height {self.chain.height}, before {height}")
-            if not self.build(is_optional=True):
+            if not self.build(is_optional=True, is_small=is_small):
                 begun = self._clocks.now()
                 end = min(height, self.chain.height + BATCH_BLOCKS)
                 self._publish(tuple(self.chain.advance_to(end)), begun)

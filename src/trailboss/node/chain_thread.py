@@ -4,9 +4,9 @@ The chain has one owner at a time, the holder of a token. The thread takes it fo
 event loop takes it, if it is free, for a small block, which costs less than a change of threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread, get_ident
 from typing import Final, TypeVar
@@ -158,18 +158,38 @@ class ChainThread:
         self.is_build_scheduled = False
         if not self._timer.pace.is_prompt or self._is_stopping:
             return
-        if self._steps_behind == 0 and self._token.acquire(blocking=False):
-            try:
-                if self.builder.is_small():
-                    if self.builder.build(is_optional=True):
-                        self._timer.built(self._now())
-                    if not len(self._mempool):
-                        return
-            except BaseException as error:  # noqa: BLE001  # as in _run
-                self._fail(error)
-            finally:
-                self._token.release()
+        with self._chain_here() as builder:
+            if builder is not None:
+                if builder.build(is_optional=True, is_small=True):
+                    self._timer.built(self._now())
+                if not len(self._mempool):
+                    return
         self.wake()
+
+    def mine_here(self) -> int | None:
+        """Build a block at once, as `build_here`, from nothing if nothing waits; return its height, None if it may not.
+
+        The chain thread can then be asked to.
+        """
+        with self._chain_here() as builder:
+            if builder is not None:
+                builder.advance(builder.chain.height + 1, is_small=True)
+                self.wake()
+                return builder.chain.height
+        return None
+
+    @contextmanager
+    def _chain_here(self) -> Iterator[Builder | None]:
+        """Lend the chain, if the thread is idle, its steps are all dealt with, and the next block is small."""
+        if self._is_stopping or self._steps_behind or not self._token.acquire(blocking=False):
+            yield None
+            return
+        try:
+            yield self.builder if self.builder.is_small() else None
+        except BaseException as error:  # noqa: BLE001  # as in _run
+            self._fail(error)
+        finally:
+            self._token.release()
 
     # On the chain thread
 

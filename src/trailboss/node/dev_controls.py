@@ -59,8 +59,10 @@ class Development:
         do: Do,
         admit: Callable[[Sequence[Transaction]], list[AdmissionOutcome]],
         set_pace: Callable[[Pace], Awaitable[None]],
+        mine_here: Callable[[], int | None],
     ) -> None:
-        """Take the parts of a node: ``admit`` looks at no signatures."""
+        """Take the parts of a node: ``admit`` looks at no signatures, ``mine_here`` builds a block if it is small."""
+        self._mine_here = mine_here
         self.set_pace = set_pace
         self._mempool = mempool
         self._do = do
@@ -78,6 +80,9 @@ class Development:
         """
         if blocks < 1:
             raise Rejection(RejectionReason.INVALID_DATA, f"cannot mine {blocks} blocks: at least one", blocks=blocks)
+        height = self._mine_here() if blocks == 1 else None
+        if height is not None:
+            return height
         return await self._do(lambda builder: _advance(builder, builder.chain.height + blocks))
 
     async def advance(self, height: int) -> int:

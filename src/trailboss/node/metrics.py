@@ -8,7 +8,7 @@ from collections import Counter as Tally
 from collections import OrderedDict
 from math import inf
 from threading import Lock
-from typing import Final
+from typing import Final, TypeVar, cast
 
 import prometheus_client as prometheus
 from msgspec import Struct
@@ -34,6 +34,9 @@ OTHERS: Final = "others"  # label of the actors, or payers, that have none of th
 ACTORS_MAX: Final = 100  # actors whose failures have labels of their own: those that failed last
 
 
+Metric = TypeVar("Metric", prometheus.Counter, prometheus.Histogram)
+
+
 class Described(Struct, frozen=True):
     """One metric."""
 
@@ -57,6 +60,7 @@ class Metrics:
         prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = prometheus.CollectorRegistry()
         self._failures: OrderedDict[str, Tally[str]] = OrderedDict()
+        self._labels: dict[tuple[object, ...], prometheus.Counter | prometheus.Histogram] = {}
         self._rendering = Lock()
         prometheus.ProcessCollector(registry=self.registry)
         self.described: dict[str, list[Described]] = {"Counters": [], "Gauges": [], "Histograms": []}
@@ -172,6 +176,7 @@ class Metrics:
 
     def record(self, published: Published) -> None:
         """Count a step of the chain. Complexity: O(receipts + events)."""
+        labelled = self._labelled
         self.blocks.inc(len(published.blocks))
         if published.left:
             self.blocks_cut.inc()
@@ -185,20 +190,27 @@ class Metrics:
             self.refused(rejection)
         for block in published.blocks:
             header = block.header
-            self.cycles.labels(TIMERS).inc(header.timer_cycles_used)
-            self.cycles.labels(TRANSACTIONS).inc(header.cycles_used - header.timer_cycles_used)
+            labelled(self.cycles, TIMERS).inc(header.timer_cycles_used)
+            labelled(self.cycles, TRANSACTIONS).inc(header.cycles_used - header.timer_cycles_used)
             self.cells.inc(header.cells_used)
             burned = burned_by_fires(block)
-            self.burned.labels(TIMERS).inc(burned)
-            self.burned.labels(TRANSACTIONS).inc(sum(each.fee_burned for each in block.receipts) - burned)
+            labelled(self.burned, TIMERS).inc(burned)
+            labelled(self.burned, TRANSACTIONS).inc(sum(each.fee_burned for each in block.receipts) - burned)
             for actor, failures in count_failures([block]).items():
                 self._record_failures(str(Address(actor)), failures)
             for (origin, status), count in Tally((each.origin, each.status) for each in block.receipts).items():
-                self._of_origin[origin].labels(status.value).inc(count)
+                labelled(self._of_origin[origin], status.value).inc(count)
             for name, count in Tally(event.name for event in block_events(block)).items():
-                self.events.labels(name if name in PROTOCOL_TOPICS else OF_ACTORS).inc(count)
+                labelled(self.events, name if name in PROTOCOL_TOPICS else OF_ACTORS).inc(count)
                 if name in TIMER_ENDINGS:
-                    self.timers_ended.labels(TIMER_ENDINGS[name]).inc(count)
+                    labelled(self.timers_ended, TIMER_ENDINGS[name]).inc(count)
+
+    def _labelled(self, metric: Metric, *labels: object) -> Metric:
+        """Return what counts under labels that stay; the library checks them at every call."""
+        found = self._labels.get((metric, *labels))
+        if found is None:
+            found = self._labels[(metric, *labels)] = metric.labels(*labels)
+        return cast("Metric", found)
 
     def _record_failures(self, actor: str, failures: Tally[str]) -> None:
         """Count the failures of an actor, under its own label; the one that has not failed for longest makes room."""
@@ -219,8 +231,8 @@ class Metrics:
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count an answer: template of its path, its status, and seconds from the request's head to its beginning."""
-        self.requests.labels(route, status).inc()
-        self.request_seconds.labels(route).observe(seconds)
+        self._labelled(self.requests, route, status).inc()
+        self._labelled(self.request_seconds, route).observe(seconds)
 
     def stream_began(self) -> None:
         """Count a reader of /events in."""

@@ -105,12 +105,6 @@ class Node:
         self.traces = TraceRoom(index)
         genesis = chain.genesis
         self.workbench = Workbench(chain.params, genesis.image, breakpoints=genesis.allows_breakpoints)
-        admit = partial(self.admit, are_signed=False)
-        self.development = Development(mempool, self.do, admit, self.set_pace) if options.development else None
-        self._replier: Replier | None = None
-        if self.development is not None and options.replies is not None:
-            controls = self.development
-            self._replier = Replier(read_replies(options.replies), controls.set_runner, controls.reply)
         self._tasks: set[asyncio.Task[None]] = set()
         self.health = Health(RUNNING)
         self.failure: BaseException | None = None  # what it failed of
@@ -124,6 +118,12 @@ class Node:
             announce=self._announce,
             failed=self._announce_failure,
         )
+        admit = partial(self.admit, are_signed=False)
+        development = Development(mempool, self.do, admit, self.set_pace, self._chain_thread.mine_here)
+        self.development = development if options.development else None
+        self._replier: Replier | None = None
+        if options.development and options.replies is not None:
+            self._replier = Replier(read_replies(options.replies), development.set_runner, development.reply)
         self.feed = Feed(self.view)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="worker")
         self.crowd: NodeCrowd | None = None  # whose orders are sent after each step; None for none

@@ -7,7 +7,7 @@ directory.
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -83,7 +83,7 @@ class Store(ABC):
     last blocks of the undo journal, in the same order.
     """
 
-    __slots__ = ("_recent", "_slots", "_trail", "height", "roots", "state_root")
+    __slots__ = ("_last_changes", "_recent", "_slots", "_trail", "height", "roots", "state_root")
 
     def __init__(self) -> None:
         self.height = BEFORE_GENESIS
@@ -91,6 +91,8 @@ class Store(ABC):
         self.state_root = state_root(commitment.EMPTY_ROOTS)
         self._slots = SlotIndex()
         self._recent: deque[Roots] = deque(maxlen=KEPT_ROOTS)
+        # The root before the last changes, and their keys; None after going back.
+        self._last_changes: tuple[Hash32 | None, Collection[bytes]] = None, ()
         # The current point, for views; None until the first view.
         self._trail: Trail | None = None
 
@@ -141,6 +143,11 @@ class Store(ABC):
         """Yield full keys and values of a namespace, ascending; see `iterate_values`. Do not commit or revert."""
         return commitment.iterate_values(self.roots, self.read, namespace, lower, upper)
 
+    def has_kept(self, keys: Set[bytes], root: Hash32) -> bool:
+        """Return whether the last changes came right after a state root, and were of none of some keys. O(changes)."""
+        before, changed = self._last_changes
+        return before == root and keys.isdisjoint(changed)
+
     def view(self) -> StoreView:
         """Return the current state for other threads to read, whatever the store does later.
 
@@ -189,6 +196,7 @@ class Store(ABC):
             if slots:
                 self._change_slots(slots)
             self._recent.append(self.roots)
+            self._last_changes = self.state_root, changes.keys()
             self.roots, self.state_root = roots, root
         self.height = height
         return self.state_root
@@ -212,6 +220,7 @@ class Store(ABC):
         self._change_slots(slots)
         for _ in range(min(changed_blocks, len(self._recent))):
             self._recent.pop()
+        self._last_changes = None, ()
         self.roots, self.state_root, self.height = roots, root, height
 
     def _state_at(self, height: int) -> tuple[dict[bytes, bytes | None], Hash32, Roots, int]:

@@ -22,8 +22,6 @@ from trailboss.cli.errors import NETWORK_INSTALL, NODE_INSTALL, STUDY_INSTALL, M
 from trailboss.cli.options import Number, Text, Texts, flag, number, option
 from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
 from trailboss.cli.values import parse_overrides
-from trailboss.network.binary import find_engine
-from trailboss.network.home import Home
 from trailboss.node import options as node_options
 from trailboss.node.options import Clock, LogForm, NodeOptions, Pace, Rhythm
 from trailboss.primitives.units import format_cby
@@ -31,6 +29,7 @@ from trailboss.sandbox.engines import EngineName, engine_name
 from trailboss.views.text import counted
 
 if TYPE_CHECKING:
+    from trailboss.network.home import Home
     from trailboss.node.service import Node
 
 TEXT_COLUMNS: Final = 80
@@ -170,6 +169,9 @@ def node(
         _run(run, pacing, serving, directory=directory, development=False)
         return
     _check_alone(directory, pacing, serving)
+    # Only now: keys and hashes of a network take a development node's start 15 ms longer.
+    from trailboss.network.home import Home  # noqa: PLC0415
+
     home = Home.read(network)
     serving = replace(serving, host=home.api_host, port=home.api_port)
     _run(run, pacing, serving, directory=home.chain_directory, development=False, home=home)
@@ -201,12 +203,11 @@ def _run(
     pacing: Pacing,
     serving: Serving,
     *,
-    home: Home | None = None,
+    home: "Home | None" = None,
     crowd: Path | None = None,
     **chain: Any,
 ) -> None:
     agents = None if crowd is None else _agents(crowd)
-    engine = None if home is None else find_engine()
     limit = node_options.default_rate_limit(serving.host) if serving.rate_limit is None else serving.rate_limit
     options = NodeOptions(
         pace=pacing.pace,
@@ -234,9 +235,11 @@ def _run(
             from trailboss.node.logs import configure_logs  # noqa: PLC0415
 
             configure_logs(serving.log)
-            if home is not None and engine is not None:
+            if home is not None:
+                from trailboss.network.binary import find_engine  # noqa: PLC0415
                 from trailboss.network.run import run_home  # noqa: PLC0415
 
+                engine = find_engine()
                 if home.genesis.image:
                     build_if_missing(home.genesis.image)
                 status = run_home(home, engine, options, begin)

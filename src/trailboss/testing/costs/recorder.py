@@ -79,6 +79,7 @@ class RecordedChain(Chain):
         *,
         proposer: Address | None = None,
         signatures_checked: bool = False,
+        runs_programs: bool = True,  # noqa: ARG002  # the native engine needs no thread of its own
     ) -> Applied:
         """Apply the next block, as `Chain.stage`; a chain of the sandbox applies it natively before, for its lines."""
         given = list(transactions)

@@ -46,7 +46,7 @@ SECOND_HASH_SEED := 4242
 .PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench bench-peers versions cover lock clean
 
 help: ## list the commands
-	@sed -nE 's/^([a-z-]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(BASE) ## run six actors for four hundred blocks, and print what became of every timer
 	@$(BIN)/trailboss demo

@@ -30,12 +30,12 @@ _WRITERS: Final = tuple((name, kind.write) for name, kind in ENVELOPE)
 
 
 def encode_transaction(transaction: Transaction) -> bytes:
-    """Return the wire bytes of a transaction, signatures included. It keeps them: they are asked for four times a block.
+    """Return the wire bytes of a transaction, signatures included; it keeps them.
 
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
-    kept = transaction.__dict__
+    kept = transaction.__dict__  # they are asked for four times on the way into a block
     known: bytes | None = kept.get(_WIRE)
     if known is None:
         out = bytearray((VERSION,))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from trailboss.crypto.digest import keccak256
-from trailboss.crypto.signatures import address_of, sign
+from trailboss.crypto.signatures import sign
 
 CHAIN_ID: Final = 31_337  # of Anvil's and Hardhat's development chains
 GAS: Final = 21_000
@@ -13,7 +13,6 @@ GAS_PRICE: Final = 10**10
 KEY: Final = bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
 """Of the first account that both fund; its mnemonic is printed in their documentation."""
 PROTECTED: Final = 35  # what a protected signature's v begins with. Source: EIP-155
-SENDER: Final = address_of(KEY)
 _STRING, _LIST = 0x80, 0xC0
 _SHORT_MAX: Final = 55  # bytes whose number stands in the first one
 

@@ -185,11 +185,11 @@ def run(rounds: int, large: bool) -> Report:
     del large
     report = Report("A node beside Anvil: one client, one connection", "one transfer, block or read")
     if ANVIL is None:
-        report.notes.append("Anvil is not here: make bench-peers installs it with npm.")
+        report.notes.append("Anvil is not here, so nothing is compared: make bench-peers installs it, with npm.")
         return report
     report.notes += [
-        f"{_output(ANVIL, '--version')}; {BUILD}.",
-        "Every sample is of a process of its own, new and warm: Anvil builds the slower, the longer its chain is.",
+        f"{_version(ANVIL)}; {BUILD}.",
+        "Every sample is of a process of its own: the longer Anvil's chain is, the slower it builds.",
         f"Anvil's transfer is eth_sendRawTransactionSync, ours /submit_wait. {CONNECTIONS} connections are compared "
         "with our one.",
     ]
@@ -199,7 +199,7 @@ def run(rounds: int, large: bool) -> Report:
         *_both(f"of {TRANSFERS} in a block", _mined_at_once, 1 / 0.6),
         *_both("empty block", _empty, 1 / 2),
         *_both("read", _read, 1 / 1.5),
-        *_both("start", _start),
+        *_both("start", None),
     ]
     together = f"transfer, mined, {CONNECTIONS} connections"
     cases.append(Case(name=together, sample=partial(_sample, trailboss, _mined_together), beside="transfer, mined"))
@@ -217,7 +217,7 @@ def run(rounds: int, large: bool) -> Report:
     return report
 
 
-def _both(what: str, work: Work, ratio_max: float | None = None) -> list[Case]:
+def _both(what: str, work: Work | None, ratio_max: float | None = None) -> list[Case]:
     """Return what is measured of Anvil and of this node; the most that the second's time may be of the first's."""
     beside = f"Anvil, {what}"
     return [
@@ -226,22 +226,16 @@ def _both(what: str, work: Work, ratio_max: float | None = None) -> list[Case]:
     ]
 
 
-def _sample(start: Start, work: Work) -> float:
-    """Return what work a new process takes to do, or how long it takes to start."""
+def _sample(start: Start, work: Work | None) -> float:
+    """Return the seconds of work of a new process; of its start for None."""
     began = perf_counter()
     with start() as peer, closing(Client(peer.port)) as client:
         client.ask(peer.height)
         ready = perf_counter() - began
-        if work is _start:
+        if work is None:
             return ready
         client.ask_all(peer.mined(WARM))
         return work(peer, client)
-
-
-def _start(peer: Peer, client: Client) -> float:
-    """Nothing: the time of a start alone."""
-    del peer, client
-    return 0.0
 
 
 def _mined(peer: Peer, client: Client) -> float:
@@ -284,5 +278,5 @@ def _memory(peer: Peer) -> int:
     return int(kilobytes) * 1024
 
 
-def _output(*command: str | Path) -> str:
-    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()[0]
+def _version(command: Path) -> str:
+    return subprocess.run([command, "--version"], capture_output=True, check=True, text=True).stdout.splitlines()[0]

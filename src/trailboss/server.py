@@ -29,7 +29,7 @@ BACKLOG: Final = 2_048  # connections that wait to be accepted at most
 OPEN_FILES: Final = 65_536  # sockets that a node asks the system for
 GRACE_SECONDS: Final = 2  # how long answers that have begun may take when the node stops
 BY_SIGNAL: Final = 128  # exit status of a program that a second signal ends: this and the signal's number
-GATHERED_BYTES_MAX: Final = 64 * 1024  # of an answer that wait for the end of a turn of the event loop
+BUFFERED_BYTES_MAX: Final = 64 * 1024  # of an answer that wait for the end of a turn of the event loop
 CONNECTIONS_MAX: Final = 4_096  # above which requests are refused with 503; those of streams count
 # Time that a thread keeps the interpreter while another wants it. Python's own 5 ms are too long: on two cores, two
 # readers and one sender get 230 transfers a second at 5 ms and 990 at 0.1 ms; while actors run, a read takes 5.2 ms at
@@ -85,7 +85,7 @@ async def _serve(node: Node, listener: socket.socket, ready: Ready, companion: C
         config = uvicorn.Config(
             build_application(node),
             limit_concurrency=CONNECTIONS_MAX,
-            http=WholeAnswers,
+            http=BufferedHttp,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -106,15 +106,15 @@ async def _serve(node: Node, listener: socket.socket, ready: Ready, companion: C
         await node.close()
 
 
-class WholeAnswers(HttpToolsProtocol):
+class BufferedHttp(HttpToolsProtocol):
     """Uvicorn's protocol, whose answers leave whole: it writes head and body apart, and each would wake a client."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin a connection."""
-        super().connection_made(cast("asyncio.Transport", Gathering(transport, asyncio.get_running_loop())))
+        super().connection_made(cast("asyncio.Transport", WriteBuffer(transport, asyncio.get_running_loop())))
 
 
-class Gathering:
+class WriteBuffer:
     """A transport that sends together what is written in one turn of the event loop."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -132,7 +132,7 @@ class Gathering:
             self._loop.call_soon(self._send)
         self._parts.append(octets)
         self._size += len(octets)
-        if self._size > GATHERED_BYTES_MAX:
+        if self._size > BUFFERED_BYTES_MAX:
             self._send()
 
     def close(self) -> None:
@@ -142,7 +142,8 @@ class Gathering:
 
     def _send(self) -> None:
         parts, self._parts, self._size = self._parts, [], 0
-        if parts:
+        # What was written to a connection that the client has ended since goes nowhere.
+        if parts and not self._transport.is_closing():
             self._transport.write(b"".join(parts))
 
 

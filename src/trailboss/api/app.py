@@ -41,12 +41,12 @@ def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> Starlette:
     routes += [Route(path, _description) for path in DESCRIPTIONS]
     routes += [Route(REFERENCE, _reference), *document_routes()]
     app = Starlette(exception_handlers=HANDLERS)
-    straight = Middleware(Straight, routes=routes)
-    app.router = Router([*routes, *others], redirect_slashes=False, middleware=[straight])
+    fixed = Middleware(FixedPaths, routes=routes)
+    app.router = Router([*routes, *others], redirect_slashes=False, middleware=[fixed])
     return app
 
 
-class Straight:
+class FixedPaths:
     """Goes to an operation without parameters in its path at once; the router tries one route after another."""
 
     def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:

@@ -200,9 +200,6 @@ class Chain(ChainReader):
             self.seal(applied)
         return applied
 
-    def _has_kept(self, values: Mapping[bytes, bytes | None], root: Hash32) -> bool:
-        return self.store.has_kept(values.keys(), root) or super()._has_kept(values, root)
-
     def stage(
         self,
         transactions: Iterable[Transaction],
@@ -378,6 +375,9 @@ class Chain(ChainReader):
         state = self.store.view_at(height)
         blocks = PublishedBlocks(self.blocks, self.blocks[height], state)
         return ChainView(self, self._published_mechanisms, state, blocks)
+
+    def _has_kept(self, values: Mapping[bytes, bytes | None], root: Hash32) -> bool:
+        return self.store.has_kept(values.keys(), root) or super()._has_kept(values, root)
 
     def check_invariants(self) -> None:
         """Check money, timers, queue and store against one another, the slow way.

@@ -35,7 +35,7 @@ def encode_transaction(transaction: Transaction) -> bytes:
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
-    kept = transaction.__dict__  # they are asked for four times on the way into a block
+    kept = transaction.__dict__  # they are asked for three times on the way into a block
     known: bytes | None = kept.get(_WIRE)
     if known is None:
         out = bytearray((VERSION,))
@@ -102,11 +102,9 @@ def _read_transaction(encoded: bytes, offset: int) -> tuple[Transaction, int]:
     version = read_tag(encoded, offset)
     if version != VERSION:
         raise malformed(offset, f"a transaction starts with version {VERSION}, not {version}")
-    start, offset = offset, offset + 1
+    offset += 1
     values = []
     for read in _READERS:
         value, offset = read(encoded, offset)
         values.append(value)
-    transaction = Transaction(*_in_record_order(values))
-    transaction.__dict__[_WIRE] = bytes(encoded[start:offset])
-    return transaction, offset
+    return Transaction(*_in_record_order(values)), offset

@@ -111,14 +111,19 @@ class Builder:
         )
 
     def build(
-        self, *, late: int | None = None, within: int | None = None, is_optional: bool = False, is_small: bool = False
+        self,
+        *,
+        late: int | None = None,
+        within: int | None = None,
+        is_optional: bool = False,
+        runs_programs: bool = True,
     ) -> bool:
         """Build a block from the mempool, unless it ``is_optional`` and no transaction comes into it.
 
         Returns whether there is one; ``late`` is how many nanoseconds it comes after its place in the grid. Once
         ``within`` nanoseconds have passed, it takes no further transaction; None for no such bound. Decision: D-70
 
-        A block that `is_small` stays on the caller's thread, whatever runs programs.
+        ``runs_programs`` is as in `Chain.build`.
         """
         # CHECK
         begun = self._clocks.now()
@@ -142,7 +147,7 @@ class Builder:
             timestamp_ms,
             unless_refused=is_optional,
             signatures_checked=True,
-            runs_programs=not is_small,
+            runs_programs=runs_programs,
         )
         is_built = self.chain.height > before.height
         # SETTLE
@@ -214,8 +219,10 @@ class Builder:
                 break
             yield transaction
 
-    def advance(self, height: int, *, is_small: bool = False) -> None:
-        """Build blocks up to a height, the first ones from the mempool. Due timers run in each, unless it `is_small`.
+    def advance(self, height: int, *, runs_programs: bool = True) -> None:
+        """Build blocks up to a height, the first ones from the mempool. Due timers run in each.
+
+        ``runs_programs`` is as in `Chain.build`.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a height below the present one, or too far above it.
@@ -231,7 +238,7 @@ class Builder:
         while self.chain.height < height:
             if self._is_stopping():
                 raise StoppingError(f"the node stops at height {self.chain.height}, before {height}")
-            if not self.build(is_optional=True, is_small=is_small):
+            if not self.build(is_optional=True, runs_programs=runs_programs):
                 begun = self._clocks.now()
                 end = min(height, self.chain.height + BATCH_BLOCKS)
                 self._publish(tuple(self.chain.advance_to(end)), begun)

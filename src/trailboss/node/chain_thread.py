@@ -160,20 +160,20 @@ class ChainThread:
             return
         with self._chain_here() as builder:
             if builder is not None:
-                if builder.build(is_optional=True, is_small=True):
+                if builder.build(is_optional=True, runs_programs=False):
                     self._timer.built(self._now())
                 if not len(self._mempool):
                     return
         self.wake()
 
     def mine_here(self) -> int | None:
-        """Build a block at once, as `build_here`, from nothing if nothing waits; return its height, None if it may not.
+        """Build a block at once, an empty one if nothing waits, and return its height.
 
-        The chain thread can then be asked to.
+        It builds none, and returns None, where `build_here` would leave it to the chain thread.
         """
         with self._chain_here() as builder:
             if builder is not None:
-                builder.advance(builder.chain.height + 1, is_small=True)
+                builder.advance(builder.chain.height + 1, runs_programs=False)
                 self.wake()
                 return builder.chain.height
         return None

@@ -179,6 +179,14 @@ def test_signing_preimage_has_all_signatures_zero() -> None:
     assert signing_hash(FULL) == keccak256(expected)
 
 
+def test_signing_preimage_of_one_signer_has_its_signature_zero_too() -> None:
+    """It is made of the wire bytes that the transaction keeps; a copy with other fields keeps none of them."""
+    signed = replace(PLAIN, signature=FULL.signature)
+    expected = encode_transaction(signed).replace(FULL.signature, bytes(65))
+    assert signing_hash(signed) == keccak256(expected)
+    assert signing_hash(replace(signed, nonce=signed.nonce + 1)) != signing_hash(signed)
+
+
 @pytest.mark.parametrize("transaction", [PLAIN, FULL], ids=["plain", "full"])
 def test_decode_refuses_when_truncated_at_any_offset(transaction: Transaction) -> None:
     """Every proper prefix is refused, at an offset within it."""

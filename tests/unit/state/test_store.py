@@ -54,6 +54,21 @@ def test_commit_changes_nothing_when_a_change_is_malformed(wrong) -> None:
     assert store.read(KEY) == b"\x00"
 
 
+def test_key_is_kept_only_when_the_last_changes_came_right_after_the_root() -> None:
+    """A block that changed another key keeps it, one without changes is none, and after going back nothing is known."""
+    store, other = counted(2), keys.config_key(b"other")
+    root = store.state_root
+    store.commit(2, {other: b"new"})
+    store.commit(3, {})
+    assert store.has_kept({KEY}, root)
+    assert not store.has_kept({KEY, other}, root)
+    between = store.state_root
+    store.commit(4, {other: b"newer"})
+    assert (store.has_kept({KEY}, root), store.has_kept({KEY}, between)) == (False, True)
+    store.revert(1)
+    assert not store.has_kept({KEY}, between)
+
+
 @pytest.mark.parametrize("height", [-2, 2])
 def test_revert_is_refused_when_the_height_never_was(height) -> None:
     """One can go back only to where one has been."""

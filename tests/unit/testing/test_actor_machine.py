@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis.stateful import Bundle, initialize, invariant, rule
 
 from trailboss.primitives.errors import ConfigurationError, Rejection, TrailbossError
 from trailboss.testing import CBY, ActorMachine, LocalChain, RevertedError, regression
-from trailboss.testing.corpus import MachineStep
+from trailboss.testing.corpus import Corpus, MachineStep
 from trailboss.testing.reduction import reduced
 from trailboss.testing.script import ScriptedChain
 
@@ -366,28 +367,41 @@ def test_regression_says_so_when_it_cannot_be_complete(tmp_path: Path) -> None:
     assert "actor.call('add'" in text
 
 
-def test_next_run_goes_on_from_what_the_last_one_has_reached() -> None:
-    """Each sequence of the corpus reached something new, and an example can begin with it."""
+def test_run_keeps_what_reached_something_new_for_the_next_one() -> None:
+    """And the next one goes on from the same sequences."""
     database = InMemoryExampleDatabase()
-    chosen = settings(FEW, database=database, max_examples=40)
+    chosen = settings(FEW, database=database)
+
+    class Kept(Counter):
+        weights = {"call_fail": 10}
+
+    run(Kept, chosen)
+    assert Kept.corpus.starts == []
+    run(Kept, chosen)
+    starts = Kept.corpus.starts
+    assert any(step.rule == "call_fail" for start in starts for step in start)
+    run(Kept, chosen)
+    assert Kept.corpus.starts[: len(starts)] == starts
+
+
+def test_example_begins_with_a_sequence_of_the_corpus_or_most_of_it() -> None:
+    """Its steps are those of the sequence, in their order."""
+    database = InMemoryExampleDatabase()
+    start = [MachineStep("pass_blocks", {"number": number}) for number in range(1, 9)]
 
     class Resumed(Counter):
         weights = {"resume": 20}
-        trails: list[list[str]] = []
+        beginnings: list[list[MachineStep]] = []
 
-        def teardown(self) -> None:
-            self.trails.append([step.rule for step in self.trail])
-            super().teardown()
+        def replay(self, steps: Sequence[MachineStep]) -> None:
+            super().replay(steps)
+            assert self.trail == list(steps)
+            self.beginnings.append(list(steps))
 
-    run(Resumed, chosen)
-    assert Resumed.corpus.starts == []
-    Resumed.trails.clear()
-    run(Resumed, chosen)
-    starts = [[step.rule for step in steps] for steps in Resumed.corpus.starts]
-    assert any("call_fail" in start for start in starts)
-    assert any(trail[: len(start)] == start for trail in Resumed.trails for start in starts if len(start) > 1)
-    run(Resumed, chosen)
-    assert [[step.rule for step in steps] for steps in Resumed.corpus.starts][: len(starts)] == starts
+    Corpus(database, f"{Resumed.__module__}.{Resumed.__qualname__}").keep(start, {"a feature"})
+    run(Resumed, settings(FEW, database=database, max_examples=100))
+    assert all(steps == [step for step in start if step in steps] for steps in Resumed.beginnings)
+    assert any(len(steps) > 2 for steps in Resumed.beginnings)
 
 
 def test_corpus_is_empty_when_rules_fill_bundles() -> None:

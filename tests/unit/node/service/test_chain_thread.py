@@ -256,6 +256,28 @@ def test_commands_that_wait_are_refused_when_the_thread_is_stopped(stages: list[
         waiting.result(PATIENCE)
 
 
+def test_block_is_mined_here_when_the_thread_is_idle_and_the_block_small(stages: list[Stage]) -> None:
+    """With what waits, or empty; a transaction too many, or a thread at work, leaves it to the chain thread."""
+    stage = on_stage(stages, MANUAL)
+    stage.send()
+    assert stage.thread.mine_here() == 1
+    assert len(stage.announced.get(timeout=PATIENCE).blocks[0].transactions) == 1
+    assert stage.thread.mine_here() == 2
+
+    begun, release = Event(), Event()
+    at_work = stage.thread.do(lambda _: (begun.set(), release.wait(PATIENCE)))
+    begun.wait(PATIENCE)
+    assert stage.thread.mine_here() is None
+    release.set()
+    at_work.result(PATIENCE)
+
+    for _ in range(SMALL_TRANSFERS_MAX + 1):
+        stage.send()
+    stage.turn()
+    assert stage.thread.mine_here() is None
+    assert stage.turn() == 2
+
+
 def test_long_advance_waits_when_nobody_listens_and_ends_when_stopped(stages: list[Stage]) -> None:
     """It is a bounded number of steps ahead, goes on as they are heard of, and a stop ends the wait."""
     stage = on_stage(stages, MANUAL, hears=False)

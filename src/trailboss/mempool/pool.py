@@ -8,7 +8,7 @@ from typing import Final
 
 from trailboss.chain.admission import changed_accounts, standing_of
 from trailboss.chain.reader import ChainReader
-from trailboss.chain.signature_checks import is_worth_sharing, refusals_of
+from trailboss.chain.signature_checks import find_signed, is_worth_sharing
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import records
@@ -64,8 +64,8 @@ class Mempool:
                 with suppress(Rejection):
                     self.check(view, transaction)
                     places.append(place)
-        refusals = refusals_of(check_signature, [transactions[place] for place in places])
-        return frozenset(place for place, refusal in zip(places, refusals, strict=True) if refusal is None)
+        signed = find_signed([transactions[place] for place in places])
+        return frozenset(places[at] for at in signed)
 
     def add(
         self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32

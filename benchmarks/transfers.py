@@ -1,7 +1,13 @@
-"""Transfers in blocks, signatures checked."""
+"""Transfers in blocks, signatures checked, on one thread and on several; and replays of such blocks."""
+
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from unittest import mock
 
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.world import World
+from trailboss.chain import signature_checks
+from trailboss.chain.replay import replay_to
 from trailboss.crypto.digest import domain_digest
 from trailboss.crypto.signatures import recover
 from trailboss.execution.block import Applied
@@ -12,6 +18,10 @@ SENDERS = 100
 EACH = 10
 CYCLES, CELLS = 10_000, 500
 """What a transfer uses."""
+BLOCKS, SENDERS_OF_A_BLOCK = 5, 200
+"""Of the chain that is replayed."""
+MEBIBYTE = bytes(2**20)
+HASHES = 32
 
 
 def run(rounds: int, large: bool) -> Report:
@@ -33,21 +43,63 @@ def run(rounds: int, large: bool) -> Report:
             check_signature(transaction)
 
     report = Report(f"Transfers: blocks of {block:,} from {SENDERS} senders, each to another receiver", "one transfer")
-    floor = "recover one signer"
+    floor, alone = "recover one signer", "hash and check one signature"
     measure(
         report,
         [
             Case(name=floor, sample=lambda: timed(lambda: [recover(*pair) for pair in recovered], block)),
             Case(
-                name="hash and check one signature",
+                name=alone,
                 sample=lambda: timed(check_all, block),
                 beside=floor,
             ),
+            Case(
+                name="the same, on several threads",
+                sample=lambda: timed(lambda: signature_checks.refusals_of(check_signature, transactions), block),
+                beside=alone,
+            ),
             Case(name="apply in a block", sample=build, beside=floor, rate_min=5_000),
+            *_replays(),
+            Case(name="SHA-256 of 1 MiB, two threads", sample=_hash_on_two_threads),
+            Case(name="SHA-256 of 1 MiB", sample=_hash, beside="SHA-256 of 1 MiB, two threads"),
         ],
         rounds,
     )
+    report.notes += [
+        f"replay: {BLOCKS} blocks of {SENDERS_OF_A_BLOCK}, from the chain in memory to one in memory.",
+        "SHA-256: what a second thread of this machine gains at most, in the same rounds: 2 × with a core to itself.",
+    ]
     return report
+
+
+def _replays() -> list[Case]:
+    world = World(senders=SENDERS_OF_A_BLOCK, actors=1)
+    for number in range(BLOCKS):
+        first = number * SENDERS_OF_A_BLOCK
+        transfers = [
+            world.sign(sender, Transfer(_receiver(first + sender), 1), cycles=CYCLES, cells=CELLS)
+            for sender in range(SENDERS_OF_A_BLOCK)
+        ]
+        _check(world.chain.build(transfers), SENDERS_OF_A_BLOCK)
+
+    def replay() -> float:
+        return timed(lambda: replay_to(world.chain, BLOCKS).close(), BLOCKS * SENDERS_OF_A_BLOCK)
+
+    def replay_on_one_thread() -> float:
+        with mock.patch.object(signature_checks, "_usable_processors", return_value=1):
+            return replay()
+
+    alone = "replay, on one thread"
+    return [Case(name=alone, sample=replay_on_one_thread), Case(name="replay", sample=replay, beside=alone)]
+
+
+def _hash() -> float:
+    return timed(lambda: [sha256(MEBIBYTE).digest() for _ in range(HASHES)], HASHES)
+
+
+def _hash_on_two_threads() -> float:
+    with ThreadPoolExecutor(2) as pool:
+        return timed(lambda: list(pool.map(lambda _: sha256(MEBIBYTE).digest(), range(HASHES))), HASHES)
 
 
 def _signed(world: World) -> list[Transaction]:

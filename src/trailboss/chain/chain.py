@@ -10,6 +10,7 @@ from msgspec import Struct
 from trailboss.chain.block_archive import DiskArchive, MemoryArchive
 from trailboss.chain.history import CHECKPOINT_BLOCKS, History, PublishedBlocks, idle_after
 from trailboss.chain.reader import ChainReader
+from trailboss.chain.signature_checks import are_signed
 from trailboss.chain.view import ChainView
 from trailboss.execution.block import Applied, apply_block, seal_block
 from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, decode_genesis, encode_genesis
@@ -220,6 +221,9 @@ class Chain(ChainReader):
             signatures_checked: As in `build`.
             runs_programs: As in `build`.
         """
+        if not signatures_checked:
+            transactions = tuple(transactions)
+            signatures_checked = are_signed(transactions)
         try:
             context = self.next_context(timestamp_ms, proposer)
             apply = partial(

@@ -13,6 +13,8 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
 from trailboss.primitives.octets import Address
 
+RecoveredKey = PublicKey  # of whoever made a signature
+
 PRIVATE_KEY_WIDTH: Final = 32
 SIGNATURE_WIDTH: Final = 65
 HASH_WIDTH: Final = 32
@@ -47,7 +49,7 @@ def check_private_key(private_key: bytes) -> None:
 def address_of(private_key: bytes) -> Address:
     """Return the account address of a private key; refuses as `check_private_key`."""
     check_private_key(private_key)
-    return _address(PrivateKey(private_key).public_key)
+    return address_of_key(PrivateKey(private_key).public_key)
 
 
 def sign(hash32: bytes, private_key: bytes) -> bytes:
@@ -69,6 +71,11 @@ def recover(hash32: bytes, signature: bytes) -> Address:
             bytes ``r ‖ s ‖ v``, ``v`` is not 0 or 1, ``r`` or ``s`` is outside its range, ``s`` is the higher of the
             two valid ones, or no key fits.
     """
+    return address_of_key(recover_key(hash32, signature))
+
+
+def recover_key(hash32: bytes, signature: bytes) -> RecoveredKey:
+    """Return the key that made ``signature`` over ``hash32``; refuses as `recover`."""
     _check_hash(hash32)
     if len(signature) != SIGNATURE_WIDTH:
         raise _invalid(f"a signature must be {SIGNATURE_WIDTH} bytes, got {len(signature)}")
@@ -83,10 +90,9 @@ def recover(hash32: bytes, signature: bytes) -> Address:
     if s > HIGHEST_LOW_S:
         raise _invalid(f"s is {s:#066x}, above half the group order; the lower of the two valid s is required")
     try:
-        public_key = PublicKey.from_signature_and_message(signature, hash32, hasher=None)
+        return PublicKey.from_signature_and_message(signature, hash32, hasher=None)
     except ValueError:
         raise _invalid(f"no public key fits r {r:#066x} with v {v}") from None
-    return _address(public_key)
 
 
 def verify_ed25519(public_key: bytes, message: bytes, signature: bytes) -> bool:
@@ -120,7 +126,8 @@ def verify_ed25519(public_key: bytes, message: bytes, signature: bytes) -> bool:
     return True
 
 
-def _address(public_key: PublicKey) -> Address:
+def address_of_key(public_key: RecoveredKey) -> Address:
+    """Return the account address of a recovered key."""
     # The first byte of the uncompressed form only says that it is uncompressed.
     return Address(keccak256(public_key.format(compressed=False)[1:])[12:])
 

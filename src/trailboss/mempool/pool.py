@@ -1,12 +1,14 @@
 """`Mempool`: the transactions that wait for a block. Decision: D-71."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from threading import Lock
 from typing import Final
 
 from trailboss.chain.admission import changed_accounts, standing_of
 from trailboss.chain.reader import ChainReader
+from trailboss.chain.signature_checks import find_signed, is_worth_sharing
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import records
@@ -51,6 +53,20 @@ class Mempool:
         with self._lock:
             check_entry(self._contents, self._latest(view), transaction, limits=self.limits, taken=self._taken)
 
+    def find_signed(self, view: ChainReader, transactions: Sequence[Transaction]) -> frozenset[int]:
+        """Return the places of those of many transactions whose signatures are valid: `admit` need not look at them.
+
+        Left out are those that could not come in now, as in `admit`; of few transactions all are left out.
+        """
+        places: list[int] = []
+        if is_worth_sharing(transactions):
+            for place, transaction in enumerate(transactions):
+                with suppress(Rejection):
+                    self.check(view, transaction)
+                    places.append(place)
+        signed = find_signed([transactions[place] for place in places])
+        return frozenset(places[at] for at in signed)
+
     def add(
         self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32
     ) -> records.AdmissionOutcome:
@@ -87,7 +103,7 @@ class Mempool:
     ) -> records.AdmissionOutcome:
         """Take in the transaction of wire bytes, or refuse it: all checks, the cheap ones before the signature.
 
-        The caller may have decoded it already, and may vouch for it with ``is_signed`` False.
+        The caller may have decoded it already, and may vouch for it with ``is_signed`` False: see `find_signed`.
 
         Raises:
             StorageError: If the journal cannot be written.

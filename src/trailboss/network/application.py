@@ -9,12 +9,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from trailboss.chain.admission import check_sender
 from trailboss.chain.opening import encode_genesis
 from trailboss.chain.view import ChainView
 from trailboss.codec.wire import decode_transaction
 from trailboss.crypto.digest import sha256
-from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Mempool
+from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Mempool, verify
 from trailboss.model.blocks import Origin, Status
 from trailboss.model.transactions import Transaction
 from trailboss.network.engine_files import FIRST_HEIGHT
@@ -179,16 +178,17 @@ class Application:
         A block that more than two thirds of the validators voted for holds no other, unless those are not honest; then
         every honest node must still come to one state.
         """
-        results: list[Result] = []
-        decoded: list[tuple[int, Transaction]] = []
+        results = [Result(OK)] * len(transactions)
+        decoded: dict[int, Transaction] = {}
         for place, raw in enumerate(transactions):
             try:
-                transaction = decode_transaction(raw)
-                if not self.still_waits(raw):
-                    check_sender(self.view, transaction)
+                decoded[place] = decode_transaction(raw)
             except Rejection as rejection:
-                results.append(Result(REFUSED, words=rejection.what))
-            else:
-                results.append(Result(OK))
-                decoded.append((place, transaction))
-        return results, decoded
+                results[place] = Result(REFUSED, words=rejection.what)
+        unknown = [place for place in decoded if not self.still_waits(transactions[place])]
+        refusals = verify(self.view, [decoded[place] for place in unknown])
+        for place, why in zip(unknown, refusals, strict=True):
+            if why is not None:
+                results[place] = Result(REFUSED, words=why.what)
+                del decoded[place]
+        return results, list(decoded.items())

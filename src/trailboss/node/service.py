@@ -280,7 +280,8 @@ class Node:
         Raises:
             StoppingError: If the mempool's journal cannot be written: the node fails.
         """
-        verdicts = [self._admit(transaction, is_signed=are_signed) for transaction in transactions]
+        vouched = self.mempool.find_signed(self.view, transactions) if are_signed else range(len(transactions))
+        verdicts = [self._admit(each, is_signed=place not in vouched) for place, each in enumerate(transactions)]
         self._loop.call_soon_threadsafe(self._on_verdicts, verdicts)
         return verdicts
 

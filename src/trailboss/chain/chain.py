@@ -92,6 +92,7 @@ class Chain(ChainReader):
         self.store = store
         self.blocks = blocks
         self.queue = TimerQueue(self.params.calendar, StoredTimers(store), now=store.height)
+        self._rest: tuple[Block | None, int] = (None, 0)  # a head, and `_rest_end` after it
         self._mechanisms = Succession(genesis.mechanism, self.params)
         self._published_mechanisms: Succession | None = None
         self.instance_id = genesis.instance_id()
@@ -284,6 +285,7 @@ class Chain(ChainReader):
             self.store.commit(block.height, {})
         self.queue.advance(block.height)
         self.blocks.extend(blocks)
+        self._rest = self.head, self._rest[1]  # nothing has happened
         return blocks
 
     def idle_until(self, limit: int) -> int:
@@ -294,11 +296,19 @@ class Chain(ChainReader):
         to collect or to change. The limit is not below the present height; the result is that height, or less, if the
         next block is not idle.
         """
+        head, end = self._rest
+        if head is not self.head:
+            end = self._rest_end()
+            self._rest = self.head, end
+        return min(limit, end)
+
+    def _rest_end(self) -> int:
+        """Return `idle_until` without a limit."""
         rules, read, queue = self.rules(), self.store.read, self.queue
         hooks, mechanism = MARKETS[rules.market.kind], self._mechanisms.by_market[rules.market.kind]
         if not (rules.basefees_rest() and nothing_waits(read) and hooks.rests(rules, read)):
             return self.store.height
-        happens = [limit + 1, rules.changes_at]
+        happens = [rules.changes_at]
         if queue.due_count:
             # Timers that no block can run any more, such as those above the lane's cap, wait for their expiry.
             expires_after = queue.next_expiry()

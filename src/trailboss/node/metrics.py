@@ -6,6 +6,7 @@ actors and payers; what the others come to stands under ``others``. Decision: D-
 
 from collections import Counter as Tally
 from collections import OrderedDict
+from collections.abc import Iterable
 from math import inf
 from threading import Lock
 from typing import Final, TypeVar, cast
@@ -17,7 +18,7 @@ from msgspec.structs import asdict, fields
 from trailboss.chain import ChainReader
 from trailboss.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, burned_by_fires, count_failures
 from trailboss.mempool import Statistics
-from trailboss.model.blocks import Origin
+from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
 from trailboss.node.block_builder import Published
 from trailboss.primitives.errors import Rejection
@@ -31,6 +32,7 @@ TRANSACTIONS: Final = "transactions"
 TIMERS: Final = "timers"
 MILLISECONDS: Final = 1_000
 OTHERS: Final = "others"  # label of the actors, or payers, that have none of their own
+BLOCKS_AT_ONCE: Final = 64  # blocks that are counted together
 ACTORS_MAX: Final = 100  # actors whose failures have labels of their own: those that failed last
 
 
@@ -62,6 +64,9 @@ class Metrics:
         self._failures: OrderedDict[str, Tally[str]] = OrderedDict()
         self._labels: dict[tuple[object, ...], prometheus.Counter | prometheus.Histogram] = {}
         self._rendering = Lock()
+        self._counting = Lock()
+        self._uncounted: list[Block] = []
+        self.registry.register(self)  # first, so that all others are counted when they are collected
         prometheus.ProcessCollector(registry=self.registry)
         self.described: dict[str, list[Described]] = {"Counters": [], "Gauges": [], "Histograms": []}
         self._make_counters()
@@ -175,9 +180,7 @@ class Metrics:
         )
 
     def record(self, published: Published) -> None:
-        """Count a step of the chain. Complexity: O(receipts + events)."""
-        labelled = self._labelled
-        self.blocks.inc(len(published.blocks))
+        """Count a step of the chain. What its blocks hold is counted with that of others, or for the next page."""
         if published.left:
             self.blocks_cut.inc()
         if published.reorg_from is not None:
@@ -188,19 +191,36 @@ class Metrics:
             self.block_late_seconds.observe(published.late)
         for rejection in published.refused.values():
             self.refused(rejection)
-        for block in published.blocks:
-            header = block.header
-            labelled(self.cycles, TIMERS).inc(header.timer_cycles_used)
-            labelled(self.cycles, TRANSACTIONS).inc(header.cycles_used - header.timer_cycles_used)
-            self.cells.inc(header.cells_used)
-            burned = burned_by_fires(block)
+        with self._counting:
+            self._uncounted += published.blocks
+        if len(self._uncounted) >= BLOCKS_AT_ONCE:
+            self._count()
+
+    def collect(self) -> Iterable[prometheus.Metric]:
+        """Count what has not been counted before the registry collects the metrics; it is no metric itself."""
+        self._count()
+        return ()
+
+    def _count(self) -> None:
+        """Count what blocks hold. Complexity: O(receipts + events)."""
+        labelled = self._labelled
+        with self._counting:
+            blocks, self._uncounted = self._uncounted, []
+            self.blocks.inc(len(blocks))
+            headers = [block.header for block in blocks]
+            receipts = [each for block in blocks for each in block.receipts]
+            by_timers = sum(header.timer_cycles_used for header in headers)
+            labelled(self.cycles, TIMERS).inc(by_timers)
+            labelled(self.cycles, TRANSACTIONS).inc(sum(header.cycles_used for header in headers) - by_timers)
+            self.cells.inc(sum(header.cells_used for header in headers))
+            burned = sum(map(burned_by_fires, blocks))
             labelled(self.burned, TIMERS).inc(burned)
-            labelled(self.burned, TRANSACTIONS).inc(sum(each.fee_burned for each in block.receipts) - burned)
-            for actor, failures in count_failures([block]).items():
+            labelled(self.burned, TRANSACTIONS).inc(sum(each.fee_burned for each in receipts) - burned)
+            for actor, failures in count_failures(blocks).items():
                 self._record_failures(str(Address(actor)), failures)
-            for (origin, status), count in Tally((each.origin, each.status) for each in block.receipts).items():
+            for (origin, status), count in Tally((each.origin, each.status) for each in receipts).items():
                 labelled(self._of_origin[origin], status.value).inc(count)
-            for name, count in Tally(event.name for event in block_events(block)).items():
+            for name, count in Tally(event.name for block in blocks for event in block_events(block)).items():
                 labelled(self.events, name if name in PROTOCOL_TOPICS else OF_ACTORS).inc(count)
                 if name in TIMER_ENDINGS:
                     labelled(self.timers_ended, TIMER_ENDINGS[name]).inc(count)

@@ -76,6 +76,32 @@ class TransactionOutcome(Struct, frozen=True):
     rejection: Rejection | None = None  # why no block will hold it; None if one does
 
 
+class Wait:
+    """A request that waits for what becomes of transactions."""
+
+    __slots__ = ("ended", "found", "missing")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.missing: set[Hash32] = set()  # hashes of those that it waits for
+        self.found: dict[Hash32, TransactionOutcome] = {}
+        self.ended: asyncio.Future[None] = loop.create_future()
+
+    def note(self, outcome: TransactionOutcome) -> None:
+        """Note an outcome; the last one ends the wait."""
+        self.missing.discard(outcome.hash)
+        self.found[outcome.hash] = outcome
+        if not self.missing:
+            self.end()
+
+    def end(self, error: StoppingError | None = None) -> None:
+        """End the wait, with what was found or with an error."""
+        if not self.ended.done():
+            if error is None:
+                self.ended.set_result(None)
+            else:
+                self.ended.set_exception(error)
+
+
 class Node:
     """A running chain.
 
@@ -127,7 +153,7 @@ class Node:
         self.feed = Feed(self.view)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="worker")
         self.crowd: NodeCrowd | None = None  # whose orders are sent after each step; None for none
-        self._waits: dict[bytes, set[asyncio.Future[TransactionOutcome]]] = {}
+        self._waits: dict[bytes, set[Wait]] = {}  # by hash of a transaction
         self._loop: asyncio.AbstractEventLoop
         self._is_closed = False
 
@@ -173,26 +199,27 @@ class Node:
             StoppingError: If the node stops meanwhile.
         """
         self._check_running()
-        found: dict[Hash32, TransactionOutcome] = {}
-        futures: dict[Hash32, asyncio.Future[TransactionOutcome]] = {}
+        wait = Wait(self._loop)
+        wait.missing.update(hashes)
+        waited = list(wait.missing)
         try:
-            for tx_hash in hashes:
+            for tx_hash in waited:
                 # The wait begins before the look, so that no block comes between the two.
-                futures[tx_hash] = future = self._loop.create_future()
-                self._waits.setdefault(tx_hash, set()).add(future)
+                self._waits.setdefault(tx_hash, set()).add(wait)
                 if self.mempool.find(tx_hash) is None:
-                    found |= self._known_outcome(tx_hash)
-            waiting = [future for tx_hash, future in futures.items() if tx_hash not in found]
-            if waiting:
-                await asyncio.wait(waiting, timeout=timeout_ms / MILLISECONDS)
-            if any(future.cancelled() for future in waiting):
-                raise StoppingError(STOPPING)
-            return found | {each: future.result() for each, future in futures.items() if future.done()}
+                    self._note_known(tx_hash, wait)
+            if wait.missing:
+                timer = self._loop.call_later(timeout_ms / MILLISECONDS, wait.end)
+                try:
+                    await wait.ended
+                finally:
+                    timer.cancel()
+            return wait.found
         finally:
-            for tx_hash, future in futures.items():
-                future.cancel()
-                self._waits[tx_hash].discard(future)
-                if not self._waits[tx_hash]:
+            for tx_hash in waited:
+                waits = self._waits[tx_hash]
+                waits.discard(wait)
+                if not waits:
                     del self._waits[tx_hash]
 
     async def ask(self, actor: Address, handler: str, payload: bytes, sender: Address, cycles_limit: int) -> Answer:
@@ -250,8 +277,8 @@ class Node:
         self._chain_thread.stop()
         self.traces.stop()
         self.feed.close(STOPPING_STATUS)
-        for future in chained.from_iterable(self._waits.values()):
-            future.cancel()
+        for wait in chained.from_iterable(self._waits.values()):
+            wait.end(StoppingError(STOPPING))
 
     async def close(self) -> None:
         """Finish the present block, end the threads, close index, mempool and chain; again, it does nothing."""
@@ -377,16 +404,16 @@ class Node:
 
     def _finish_waits(self, outcomes: Iterable[TransactionOutcome]) -> None:
         for outcome in outcomes:
-            for future in self._waits.get(outcome.hash, ()):
-                if not future.done():
-                    future.set_result(outcome)
+            for wait in self._waits.get(outcome.hash, ()):
+                wait.note(outcome)
 
-    def _known_outcome(self, tx_hash: Hash32) -> dict[Hash32, TransactionOutcome]:
-        """Return what became of a transaction that waits no longer, under its hash; nothing if that is not known."""
+    def _note_known(self, tx_hash: Hash32, wait: Wait) -> None:
+        """Note what became of a transaction that waits no longer, if that is known."""
         found, rejection = self.index.transaction(tx_hash, self.view.height), self.mempool.refusal(tx_hash)
         if found is not None:
-            return {tx_hash: TransactionOutcome(tx_hash, found, self.view.blocks[found.height])}
-        return {} if rejection is None else {tx_hash: TransactionOutcome(tx_hash, rejection=rejection)}
+            wait.note(TransactionOutcome(tx_hash, found, self.view.blocks[found.height]))
+        elif rejection is not None:
+            wait.note(TransactionOutcome(tx_hash, rejection=rejection))
 
     def fail(self, error: BaseException) -> None:
         """Stop the node for an error, and say why."""

@@ -29,7 +29,8 @@ def to_json_value(value: object) -> Any:
         return f"0x{value.hex()}"
     names = _member_names(kind)  # type: ignore[arg-type]  # mypy takes classes for unhashable
     if names is not None:
-        return with_texts({name: to_json_value(getattr(value, name)) for name in names})
+        members = ((name, getattr(value, name)) for name in names)
+        return with_texts({name: each if type(each) in ATOMS else to_json_value(each) for name, each in members})
     if isinstance(value, Mapping):
         return with_texts({_key(key): to_json_value(item) for key, item in value.items()})
     if isinstance(value, list | tuple):

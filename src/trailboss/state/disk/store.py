@@ -49,7 +49,9 @@ class DiskStore(Store):
     the later differences. ``_staged`` holds the journal rows of changed blocks that are not sealed yet.
     """
 
-    __slots__ = ("_directory", "_pending", "_pending_timers", "_settings", "_staged", "_tables", "_unflushed")
+    __slots__ = (
+        *("_directory", "_last_record", "_pending", "_pending_timers", "_settings", "_staged", "_tables", "_unflushed"),
+    )
 
     @classmethod
     def create(
@@ -76,6 +78,7 @@ class DiskStore(Store):
         self._pending_timers: dict[bytes, Height | None] = {}
         self._staged: list[tuple[int, bytes]] = []
         self._unflushed = 0
+        self._last_record: int | None = None  # height of the last block record; None until it is looked up
         with ExitStack() as failing:
             failing.callback(directory.abandon)
             self.roots, self._slots = load_flat(directory.tables, directory.marker)
@@ -199,6 +202,8 @@ class DiskStore(Store):
 
         self._directory.write(action)
         self._staged.clear()
+        if record is not None:
+            self._last_record = record[0]
         self._unflushed = 0 if flush else unflushed
         if flush:
             self._pending.clear()
@@ -264,6 +269,7 @@ class DiskStore(Store):
 
         if height < old.height:
             self._directory.write(action)
+            self._last_record = None
         self._staged = [row for row in self._staged if row[0] <= height]
         if flat:
             self._pending.clear()
@@ -290,7 +296,9 @@ class DiskStore(Store):
             self._tables.replace(transaction, TIMER_HEIGHTS, identity, None if height is None else height_key(height))
 
     def _check_record_height(self, height: int) -> None:
-        last = self._tables.record_to(BLOCKS, height_key(U64_MAX))
-        least = 0 if last is None else key_height(last[0]) + 1
+        if self._last_record is None:
+            last = self._tables.record_to(BLOCKS, height_key(U64_MAX))
+            self._last_record = -1 if last is None else key_height(last[0])
+        least = self._last_record + 1
         if not least <= height <= self.height:
             raise InvariantError(f"a block record of height {height} must lie within {least}..={self.height}")

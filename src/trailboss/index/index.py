@@ -1,6 +1,7 @@
 """`Index`: what blocks say, kept so that no answer reads the chain."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -15,8 +16,9 @@ from trailboss.index.writer import Writer
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import InvariantError, StorageError
 
-PENDING_BLOCKS_MAX: Final = 64  # blocks that wait to be written together
-PENDING_ROWS_MAX: Final = 256  # receipts and events that do
+WRITTEN_BLOCKS: Final = 64  # blocks that are worth writing together
+WRITTEN_ROWS: Final = 256  # receipts and events that are
+WAITING_ROWS_MAX: Final = 16_384  # blocks, receipts and events that wait at most; `apply` writes them itself
 BATCH_BLOCKS: Final = 2_048  # blocks after which a catch-up writes what it has
 BATCH_RECEIPTS: Final = 20_000  # receipts and events after which it does
 OnProgress = Callable[
@@ -52,8 +54,11 @@ class Index:
         self._file = file
         self._writer = Writer(file.writer)
         self._writing = Lock()
+        self._adding = Lock()  # held for a moment, also while the other is held
         self._pending: list[Block] = []
         self._pending_rows = 0
+        self._behind = ThreadPoolExecutor(1, thread_name_prefix="index")
+        self._written: Future[None] | None = None  # by that thread, the last time
 
     @classmethod
     def open(cls, path: Path | None, chain: ChainReader, progress: OnProgress | None = None) -> Self:
@@ -94,16 +99,18 @@ class Index:
     @property
     def height(self) -> int:
         """Height of the last block in it."""
-        return self._pending[-1].height if self._pending else self._writer.height
+        with self._adding:
+            return self._pending[-1].height if self._pending else self._writer.height
 
     def apply(self, blocks: Sequence[Block]) -> None:
-        """Index the next blocks, all of them or none. They are written with others, before the next read.
+        """Index the next blocks, all of them or none. A thread writes them with others, or the next read does.
 
         Raises:
             InvariantError: If they do not continue the last one.
-            StorageError: If the file cannot be written.
+            StorageError: If the file cannot be written, or what came before could not be.
         """
-        with self._writing:
+        with self._adding:
+            # While the writer goes on, the blocks that it writes still wait.
             height, last = self._writer.height, self._writer.hash
             if self._pending:
                 height, last = self._pending[-1].height, bytes(self._pending[-1].hash)
@@ -116,9 +123,14 @@ class Index:
                     )
                 height, last = block.height, bytes(block.hash)
             self._pending += blocks
-            self._pending_rows += sum(len(block.receipts) + len(block.events) for block in blocks)
-            if len(self._pending) >= PENDING_BLOCKS_MAX or self._pending_rows >= PENDING_ROWS_MAX:
-                self._write()
+            self._pending_rows += _rows(blocks)
+        if len(self._pending) + self._pending_rows >= WAITING_ROWS_MAX:
+            self.write()
+        is_due = len(self._pending) >= WRITTEN_BLOCKS or self._pending_rows >= WRITTEN_ROWS
+        if is_due and (self._written is None or self._written.done()):
+            if self._written is not None:
+                self._written.result()
+            self._written = self._behind.submit(self.write)
 
     def write(self) -> None:
         """Write the blocks that wait to be written. `StorageError` if the file cannot be written."""
@@ -126,9 +138,13 @@ class Index:
             self._write()
 
     def _write(self) -> None:
+        with self._adding:
+            blocks = list(self._pending)
         with self._file.writing():
-            self._writer.apply(self._pending)
-        self._pending, self._pending_rows = [], 0
+            self._writer.apply(blocks)
+        with self._adding:
+            del self._pending[: len(blocks)]
+            self._pending_rows -= _rows(blocks)
 
     def revert(self, height: int) -> None:
         """Take back the blocks above a height. Complexity: O(what they hold).
@@ -143,7 +159,8 @@ class Index:
                 self._writer.revert(height)
 
     def close(self) -> None:
-        """Write what waits and close the file, once no thread reads or writes. Closing it again does nothing."""
+        """Write what waits and close the file, once no other thread reads. Closing it again does nothing."""
+        self._behind.shutdown()
         if not self._file.is_closed and not self._file.is_damaged:
             # A file that cannot be written is built again by the next start.
             with suppress(StorageError):
@@ -182,6 +199,10 @@ class Index:
     unfunded_payers = _reads(sums.find_unfunded)
     totals = _reads(sums.sum_up)
     statistics = _reads(sums.chart)
+
+
+def _rows(blocks: Sequence[Block]) -> int:
+    return sum(len(block.receipts) + len(block.events) for block in blocks)
 
 
 def _batches(blocks: Iterable[Block]) -> Iterator[list[Block]]:

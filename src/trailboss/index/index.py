@@ -18,7 +18,7 @@ from trailboss.primitives.errors import InvariantError, StorageError
 
 WRITTEN_BLOCKS: Final = 64  # blocks that are worth writing together
 WRITTEN_ROWS: Final = 256  # receipts and events that are
-WAITING_ROWS_MAX: Final = 16_384  # blocks, receipts and events that wait at most; `apply` writes them itself
+WAITING_ROWS_MAX: Final = 16_384  # receipts and events that wait for a thread at most
 BATCH_BLOCKS: Final = 2_048  # blocks after which a catch-up writes what it has
 BATCH_RECEIPTS: Final = 20_000  # receipts and events after which it does
 OnProgress = Callable[
@@ -103,11 +103,13 @@ class Index:
             return self._pending[-1].height if self._pending else self._writer.height
 
     def apply(self, blocks: Sequence[Block]) -> None:
-        """Index the next blocks, all of them or none. A thread writes them with others, or the next read does.
+        """Index the next blocks, all of them or none. They are written with others, at the latest by the next read.
+
+        What is much is written by a thread of the index, so that nothing waits for it.
 
         Raises:
             InvariantError: If they do not continue the last one.
-            StorageError: If the file cannot be written, or what came before could not be.
+            StorageError: If the file cannot be written.
         """
         with self._adding:
             # While the writer goes on, the blocks that it writes still wait.
@@ -122,12 +124,14 @@ class Index:
                         f"block {height}, {last.hex()}"
                     )
                 height, last = block.height, bytes(block.hash)
+            rows = _rows(blocks)
             self._pending += blocks
-            self._pending_rows += _rows(blocks)
-        if len(self._pending) + self._pending_rows >= WAITING_ROWS_MAX:
-            self.write()
-        is_due = len(self._pending) >= WRITTEN_BLOCKS or self._pending_rows >= WRITTEN_ROWS
-        if is_due and (self._written is None or self._written.done()):
+            self._pending_rows += rows
+        if rows < WRITTEN_ROWS or self._pending_rows >= WAITING_ROWS_MAX:
+            # A thread that writes little would take turns with this one for longer than the writing takes.
+            if len(self._pending) >= WRITTEN_BLOCKS or self._pending_rows >= WRITTEN_ROWS:
+                self.write()
+        elif self._written is None or self._written.done():
             if self._written is not None:
                 self._written.result()
             self._written = self._behind.submit(self.write)

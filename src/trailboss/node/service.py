@@ -235,8 +235,10 @@ class Node:
     def start(self) -> None:
         """Begin to build blocks, and to announce them to the running event loop."""
         self._loop = asyncio.get_running_loop()
-        # Before the first block whose timers need the SDK, and after the first answer.
-        self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
+        if self.view.height:
+            # After the first answer, and before the first block whose timers need it. At genesis a chain has no actors:
+            # its first deployment loads the engine, which a chain of transfers alone never needs.
+            self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
         self._chain_thread.start()
         if self._replier is not None:
             starts_runner = not runner_of(self.view).jobs_max

@@ -1,11 +1,13 @@
 """The image and its machine code on this machine: built once, kept in a private directory, checked before each use.
 
 Machine code runs as it is, so it is taken only from a directory and a file that no other user can write, and only if
-its digest is that of its first 32 bytes. Anything else is compiled again. The image is checked by its own digest.
+its digest is that of the last 32 bytes. Anything else is compiled again. The image is checked by its own digest.
+Both files are mapped: what is not used takes no memory of a process.
 """
 
 import hashlib
 import lzma
+import mmap
 import os
 import platform
 import struct
@@ -21,7 +23,7 @@ from msgspec import Struct
 from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.sandbox.forms import CompiledForms
 from trailboss.sandbox.image.image import Image
-from trailboss.sandbox.private_files import is_abandoned, read_private, write_private
+from trailboss.sandbox.private_files import is_abandoned, map_private, write_private
 from trailboss.sandbox.runtime import Runtime
 from trailboss.sandbox.stage import WASM_STACK_BYTES, on_stage
 from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError, installed_wheel
@@ -31,6 +33,7 @@ SETTINGS_DIGITS: Final = 16
 NOT_BUILT: Final = "the sandbox is not built on this machine: run: trailboss sandbox build"
 _MAGIC: Final = b"TBIMAGE1"
 _HEAD: Final = struct.Struct("<8sQQ")  # magic, bytes of the module, bytes of the memory
+_CODE_FORM: Final = "code, digest"  # of a file of machine code
 _DIGEST_BYTES: Final = 32
 _COMPRESSION: Final = 6
 Report = Callable[[str], None]
@@ -140,7 +143,7 @@ def build(report: Report = silent) -> bytes:
     remove_leftovers()
     image = _kept_image(released_digest()) or _new_image(report)
     report("compiling for this processor")
-    machine_code(image, Compiler(WASM_STACK_BYTES, OPTIMIZATION))
+    load_module(image, released_digest(), Compiler(WASM_STACK_BYTES, OPTIMIZATION))
     return image.digest()
 
 
@@ -204,7 +207,8 @@ def load_runtime(digest: bytes) -> Runtime:
             path.unlink()
         raise ConfigurationError(f"{path} is damaged and has been removed; build it again: trailboss sandbox build")
     compiler = Compiler(WASM_STACK_BYTES, OPTIMIZATION)
-    return Runtime(image, compiler, machine_code(image, compiler), CompiledForms(cache_directory(), digest))
+    module = load_module(image, digest, compiler)
+    return Runtime(image, digest, compiler, module, CompiledForms(cache_directory(), digest))
 
 
 def export_image(path: Path) -> None:
@@ -237,20 +241,21 @@ def import_image(path: Path) -> bytes:
 
 def _kept_image(digest: bytes) -> Image | None:
     """Return an image from the cache; None if it is missing or damaged."""
-    with suppress(FileNotFoundError):
-        image = _decoded(_image_path(digest).read_bytes())
+    with suppress(FileNotFoundError, ValueError), _image_path(digest).open("rb") as file:  # an empty file is not mapped
+        image = _decoded(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
         if image is not None and image.digest() == digest:
             return image
     return None
 
 
-def _decoded(octets: bytes) -> Image | None:
+def _decoded(octets: bytes | mmap.mmap) -> Image | None:
     if len(octets) < _HEAD.size:
         return None
     magic, module, memory = _HEAD.unpack_from(octets)
     if magic != _MAGIC or len(octets) != _HEAD.size + module + memory:
         return None
-    return Image(octets[_HEAD.size : _HEAD.size + module], octets[_HEAD.size + module :])
+    view = memoryview(octets)
+    return Image(view[_HEAD.size : _HEAD.size + module], view[_HEAD.size + module :])
 
 
 def _image_path(digest: bytes) -> Path:
@@ -258,7 +263,7 @@ def _image_path(digest: bytes) -> Path:
 
 
 def _code_path(digest: str) -> Path:
-    parts = (VERSION, OPTIMIZATION, str(WASM_STACK_BYTES), platform.machine(), _processor())
+    parts = (_CODE_FORM, VERSION, OPTIMIZATION, str(WASM_STACK_BYTES), platform.machine(), _processor())
     settings = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:SETTINGS_DIGITS]
     return cache_directory() / f"{digest}.{settings}.code"
 
@@ -272,15 +277,28 @@ def _processor() -> str:
     return platform.processor()
 
 
-def machine_code(image: Image, compiler: Compiler) -> bytes:
-    """Return the machine code of an image, compiled unless it is kept and can be trusted."""
-    path = _code_path(image.digest().hex())
-    octets = read_private(path)
-    if octets is not None and hashlib.sha256(octets[_DIGEST_BYTES:]).digest() == octets[:_DIGEST_BYTES]:
-        code = octets[_DIGEST_BYTES:]
-        with suppress(WasmtimeError):
-            compiler.unload(compiler.load(code))
-            return code
-    code = compiler.compile(image.module)
-    write_private(path, hashlib.sha256(code).digest(), code)
-    return code
+def load_module(image: Image, digest: bytes, compiler: Compiler) -> int:
+    """Return an image's module, whose machine code is compiled unless it is kept and can be trusted."""
+    path = _code_path(digest.hex())
+    kept = _kept_module(path, compiler)
+    if kept is not None:
+        return kept
+    code = compiler.compile(bytes(image.module))
+    write_private(path, code, hashlib.sha256(code).digest())
+    return _kept_module(path, compiler) or compiler.load(code)
+
+
+def _kept_module(path: Path, compiler: Compiler) -> int | None:
+    octets = map_private(path)
+    if octets is None:
+        return None
+    view = memoryview(octets)
+    code = view[:-_DIGEST_BYTES]
+    if hashlib.sha256(code).digest() != view[-_DIGEST_BYTES:]:
+        return None
+    with suppress(WasmtimeError):
+        return compiler.load_file(path)
+    # Where the system runs nothing that lies in this directory.
+    with suppress(WasmtimeError):
+        return compiler.load(bytes(code))
+    return None

@@ -1,5 +1,6 @@
 """Files that are used as they are: only what this user has written, where no other user can write."""
 
+import mmap
 import os
 import stat
 from contextlib import suppress
@@ -13,6 +14,12 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 def read_private(path: Path) -> bytes | None:
     """Return the bytes of a file that only this user can write; None for any other, and for a missing one."""
+    octets = map_private(path)
+    return None if octets is None else octets[:]
+
+
+def map_private(path: Path) -> mmap.mmap | None:
+    """Return such a file as `read_private` does, mapped; None for an empty one as well."""
     try:
         place = path.parent.lstat()
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -22,7 +29,7 @@ def read_private(path: Path) -> bytes | None:
         own = os.fstat(descriptor)
         if any(each.st_uid != os.geteuid() or each.st_mode & _OTHERS_WRITE for each in (place, own)):
             return None
-        return file.read()
+        return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ) if own.st_size else None
 
 
 def write_private(path: Path, *parts: bytes) -> None:

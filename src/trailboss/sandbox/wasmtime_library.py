@@ -5,6 +5,7 @@ structures are those of the pinned version; `check_layout` in the engine's start
 """
 
 import ctypes
+import os
 from ctypes import POINTER, byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -77,6 +78,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {  # the result's type, then th
     "wasmtime_module_new": (c_void_p, c_void_p, c_char_p, c_size_t, c_void_p),
     "wasmtime_module_serialize": (c_void_p, c_void_p, c_void_p),
     "wasmtime_module_deserialize": (c_void_p, c_void_p, c_char_p, c_size_t, c_void_p),
+    "wasmtime_module_deserialize_file": (c_void_p, c_void_p, c_char_p, c_void_p),
     "wasmtime_module_delete": (None, c_void_p),
     "wasmtime_store_new": (c_void_p, c_void_p, c_void_p, c_void_p),
     "wasmtime_store_context": (c_void_p, c_void_p),
@@ -208,9 +210,13 @@ class Compiler:
         assert pointer.value is not None
         return pointer.value
 
-    def unload(self, module: int) -> None:
-        """Release a module of `load`."""
-        self.library.wasmtime_module_delete(module)
+    def load_file(self, path: Path) -> int:
+        """Return a module of machine code as `load` does, mapped from its file, which nothing may write to again."""
+        pointer = c_void_p()
+        place = os.fsencode(path)
+        checked(self.library, self.library.wasmtime_module_deserialize_file(self.engine, place, byref(pointer)))
+        assert pointer.value is not None
+        return pointer.value
 
     def linker(self, module: str, name: str, callback: Any) -> int:
         """Return a linker with one function of the host, of two numbers to a number."""

@@ -25,7 +25,7 @@ def map_private(path: Path) -> mmap.mmap | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return None
-    with open(descriptor, "rb") as file:
+    with open(descriptor, "rb"):
         own = os.fstat(descriptor)
         if any(each.st_uid != os.geteuid() or each.st_mode & _OTHERS_WRITE for each in (place, own)):
             return None

@@ -11,7 +11,7 @@ import typer
 
 from trailboss import __version__
 from trailboss.cli.errors import report
-from trailboss.cli.lazy import AS_JSON, HELP, CommandGroup, Entry, LazyCommand
+from trailboss.cli.lazy import AS_JSON, HELP, CommandGroup, Entry, LazyCommand, prepare_options
 from trailboss.primitives.errors import StorageError, TrailbossError
 
 ABOUT: Final = "Cowboy's Actor Message Scheduler, on your machine."
@@ -139,6 +139,11 @@ class _Trailboss(CommandGroup):
         super().__init__(**settings)
         for entry in COMMANDS:
             self.add_command(LazyCommand(entry))
+
+    def make_context(self, *given: Any, **extra: Any) -> Any:
+        """Return the context of the program; only now has Typer given it the options for completion."""
+        prepare_options(self)
+        return super().make_context(*given, **extra)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is meant; `watch ACTOR` is the former spelling of `schedule --watch ACTOR`."""

@@ -32,7 +32,7 @@ def map_private(path: Path) -> mmap.mmap | None:
         return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ) if own.st_size else None
 
 
-def write_private(path: Path, *parts: bytes) -> None:
+def write_private(path: Path, *parts: bytes | memoryview) -> None:
     """Write a file at once: a reader finds the whole file or none. One thread of a process writes a file at a time."""
     path.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     path.parent.chmod(_PRIVATE)

@@ -1,0 +1,52 @@
+"""Values of options read without pydantic, whose import takes as long as the help of the whole program.
+
+Typer reads each value with pydantic. What is plain is read here to the same result; everything else, and whatever is
+refused, is read by Typer, in its words.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+
+class ValueReader:
+    """What a parameter of Typer's asks to read its values."""
+
+    def __init__(self, usual: Callable[[], Any]) -> None:
+        """Read with what ``usual`` returns where a value is not plain."""
+        self._usual = usual
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the value of a parameter from what was typed, or from its default."""
+        wanted = param.type_descriptor
+        try:
+            return _read(wanted.annotation, wanted.parameter_info.parser, value)
+        except ValueError:
+            return self._usual().coerce(value, param=param, ctx=ctx)
+
+
+def read_plainly(param: Any) -> None:
+    """Have a parameter read plain values without pydantic; one of another version of Typer stays as it is."""
+    with suppress(AttributeError):
+        reader = ValueReader(param.get_runtime_param)
+        param.get_runtime_param = lambda: reader
+
+
+def _read(kind: Any, parser: Callable[[Any], Any] | None, value: Any) -> Any:
+    """Return a plain value. `ValueError` for any other, `typer.BadParameter` where a parser says why."""
+    if get_origin(kind) is list and not isinstance(value, str):
+        return () if value is None else [_read(*get_args(kind), parser, each) for each in value]
+    if value is None:
+        return None
+    if parser is not None:
+        return parser(value)
+    if kind is str and type(value) is str:
+        return value
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    if kind is Path and (os.access(value, os.R_OK) or not os.path.lexists(value)):
+        return Path(value)
+    raise ValueError(value)

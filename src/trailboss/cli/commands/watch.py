@@ -5,14 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib import resources
 from time import monotonic, sleep
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from msgspec import Struct
 from msgspec.structs import replace
-from rich import text as rich_text
-from rich.console import Group
-from rich.live import Live
 
 from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
 from trailboss.cli.command import Invocation, command
@@ -26,6 +23,9 @@ from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
 from trailboss.views.json_values import to_json_value
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 RUNS_DRY: Final = 3  # exit status of one look that finds a payer that runs dry soon, or has run dry
 WITHIN: Final = 100  # fires that are soon by default
@@ -143,6 +143,8 @@ class Tower:
         elif self._wanted.alert is not None or not printer.is_terminal:
             yield self.show
         else:
+            from rich.live import Live  # noqa: PLC0415
+
             with Live(console=printer, auto_refresh=False) as live:
                 yield lambda found: live.update(self._drawn(found), refresh=True)
 
@@ -155,12 +157,15 @@ class Tower:
             typer.echo()
             print_table("Payers", COLUMNS, self._rows(found), NOBODY)
 
-    def _drawn(self, found: Watch) -> Group:
+    def _drawn(self, found: Watch) -> "Group":
+        from rich.console import Group  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
         facts = _facts(found)
         width = max(map(len, facts))
-        lines = rich_text.Text("\n".join(f"{label:{width}}  {value}" for label, value in facts.items()))
+        lines = Text("\n".join(f"{label:{width}}  {value}" for label, value in facts.items()))
         if not found.payers:
-            return Group(lines, rich_text.Text(NOBODY))
+            return Group(lines, Text(NOBODY))
         return Group(lines, fitting_table(console(), "Payers", COLUMNS, self._rows(found)))
 
     def _cut(self, found: Watch) -> Watch:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property, wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from msgspec import Struct
@@ -15,7 +15,6 @@ from trailboss.chain import ChainReader
 from trailboss.chain.development import DEPLOYER
 from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction
 from trailboss.cli import options
-from trailboss.cli.assumptions import read_assumptions
 from trailboss.cli.errors import FAILED, Mistake, report_failed
 from trailboss.cli.output import Cell, console, print_facts, print_json, print_pairs
 from trailboss.cli.targets import OpenChain, Signer, open_chain, resolve_actor, resolve_signer
@@ -24,7 +23,6 @@ from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
-from trailboss.rehearsal.overrides import Overrides
 from trailboss.views import Receipt
 from trailboss.views.accounts import known_names
 from trailboss.views.explain.sentences import event_words
@@ -32,6 +30,9 @@ from trailboss.views.json_values import to_json_value
 from trailboss.views.labels import LabelBook, use_labels
 from trailboss.views.records import Printed
 from trailboss.views.text import clipped, counted, words
+
+if TYPE_CHECKING:
+    from trailboss.rehearsal.overrides import Overrides
 
 DRY_RUN: Final = ("dry_run", "at_height", "assume")
 """Shared options of a command that can be simulated."""
@@ -76,8 +77,10 @@ class Invocation(Struct, dict=True):
         return replace(DEFAULT_TERMS, **{name: limit for name, limit in given.items() if limit is not None})
 
     @cached_property
-    def overrides(self) -> Overrides:
+    def overrides(self) -> "Overrides":
         """What a dry run takes to be otherwise."""
+        from trailboss.cli.assumptions import read_assumptions  # noqa: PLC0415  # for a dry run alone
+
         return read_assumptions(self.chain, self.assume or ())
 
     def simulate(self, instruction: Instruction) -> Receipt:

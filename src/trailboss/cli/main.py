@@ -185,9 +185,9 @@ app = typer.Typer(
 def _print_version(wanted: bool) -> None:
     if wanted:
         # Only now: help does without the metadata of installed packages.
-        from trailboss.testing.sdk_release import DISTRIBUTION, installed_release  # noqa: PLC0415
+        from trailboss.testing.sdk_release import DISTRIBUTION, sdk_release  # noqa: PLC0415
 
-        typer.echo(f"trailboss {__version__}, with {DISTRIBUTION} {installed_release()}")
+        typer.echo(f"trailboss {__version__}, with {DISTRIBUTION} {sdk_release()}")
         raise typer.Exit
 
 

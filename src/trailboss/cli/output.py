@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import typer
+
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.views.json_values import to_json_value
@@ -265,7 +266,9 @@ def progress(label: str, total: int, *, quiet: bool = False) -> Iterator[Callabl
             bar.advance(task, steps)
             steps, shown_at = 0, monotonic()
 
-    with parts.Progress(*columns, parts.TimeElapsedColumn(), console=shown, transient=True, disable=quiet or not shown.is_terminal) as bar:
+    with parts.Progress(
+        *columns, parts.TimeElapsedColumn(), console=shown, transient=True, disable=quiet or not shown.is_terminal
+    ) as bar:
         task = bar.add_task(label, total=total)
         yield advance
 

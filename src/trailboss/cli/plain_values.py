@@ -38,7 +38,8 @@ def read_plainly(param: Any) -> None:
 def _read(kind: Any, parser: Callable[[Any], Any] | None, value: Any) -> Any:
     """Return a plain value. `ValueError` for any other, `typer.BadParameter` where a parser says why."""
     if get_origin(kind) is list and not isinstance(value, str):
-        return () if value is None else [_read(*get_args(kind), parser, each) for each in value]
+        (each_kind,) = get_args(kind)
+        return () if value is None else [_read(each_kind, parser, each) for each in value]
     if value is None:
         return None
     if parser is not None:

@@ -26,7 +26,7 @@ from trailboss.sandbox.image.image import Image
 from trailboss.sandbox.private_files import is_abandoned, map_private, write_private
 from trailboss.sandbox.runtime import Runtime
 from trailboss.sandbox.stage import WASM_STACK_BYTES, on_stage
-from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError, installed_wheel
+from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError, check_wheel
 
 OPTIMIZATION: Final = "speed"
 SETTINGS_DIGITS: Final = 16
@@ -187,7 +187,7 @@ def check_version(digest: bytes) -> None:
 def check_image(digest: bytes) -> None:
     """Refuse an image that cannot run here with `ConfigurationError`: of another version, not built, no wasmtime."""
     check_version(digest)
-    installed_wheel()
+    check_wheel()
     if not _image_path(digest).exists():
         raise ConfigurationError(NOT_BUILT)
 

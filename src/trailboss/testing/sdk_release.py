@@ -1,28 +1,21 @@
 """The installed release of the public SDK: its code runs as part of an actor and costs cycles."""
 
-import sys
-from pathlib import Path
 from typing import Final
+
+from trailboss.sandbox.releases import installed_release
 
 DISTRIBUTION: Final = "cowboy-actor-sdk"
 MEASURED: Final = "0.1.6"  # the release with which cycle counts are pinned
 
 
-def installed_release() -> str:
+def sdk_release() -> str:
     """Return the release of the SDK that guests import."""
-    name = DISTRIBUTION.replace("-", "_")
-    for place in map(Path, sys.path):
-        for found in place.glob(f"{name}-*.dist-info"):
-            return found.stem.rpartition("-")[2]
-    # It knows other places, and takes longer to import than most commands run.
-    from importlib.metadata import version  # noqa: PLC0415
-
-    return version(DISTRIBUTION)
+    return installed_release(DISTRIBUTION)
 
 
 def release_warning() -> str:
     """Return a warning about the installed release; empty if it is the one measured."""
-    installed = installed_release()
+    installed = sdk_release()
     if installed == MEASURED:
         return ""
     return (

@@ -1,6 +1,7 @@
 """The image: what every frame of the sandbox begins with."""
 
 import hashlib
+from functools import cache
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ class Image(Struct, frozen=True):
         return hashlib.sha256(b"trailboss image 1" + b"".join(parts)).digest()
 
 
+@cache
 def image_params() -> ChainParams:
     """Return the parameters whose prices the image has: those of the default preset."""
     return load_params("mainnet")

@@ -17,6 +17,10 @@ def main() -> None:
         app(prog_name="trailboss")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    finally:
+        if not gc.isenabled():
+            # Only help was asked for. Python looks for garbage as it ends, and would find none.
+            gc.freeze()
 
 
 if __name__ == "__main__":

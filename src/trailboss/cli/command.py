@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property, wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from msgspec import Struct
@@ -23,6 +23,7 @@ from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
+from trailboss.rehearsal.overrides import Overrides
 from trailboss.views import Receipt
 from trailboss.views.accounts import known_names
 from trailboss.views.explain.sentences import event_words
@@ -30,9 +31,6 @@ from trailboss.views.json_values import to_json_value
 from trailboss.views.labels import LabelBook, use_labels
 from trailboss.views.records import Printed
 from trailboss.views.text import clipped, counted, words
-
-if TYPE_CHECKING:
-    from trailboss.rehearsal.overrides import Overrides
 
 DRY_RUN: Final = ("dry_run", "at_height", "assume")
 """Shared options of a command that can be simulated."""
@@ -77,7 +75,7 @@ class Invocation(Struct, dict=True):
         return replace(DEFAULT_TERMS, **{name: limit for name, limit in given.items() if limit is not None})
 
     @cached_property
-    def overrides(self) -> "Overrides":
+    def overrides(self) -> Overrides:
         """What a dry run takes to be otherwise."""
         from trailboss.cli.assumptions import read_assumptions  # noqa: PLC0415  # for a dry run alone
 

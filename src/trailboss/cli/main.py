@@ -32,11 +32,7 @@ PANELS: Final = {
             "console:console",
             "Open a Python console on a chain: a fresh one, or that of a directory or a node.",
         ),
-        (
-            "mcp",
-            "mcp:mcp",
-            "Serve a chain to an agent, over the Model Context Protocol on standard input and output.",
-        ),
+        ("mcp", "mcp:mcp", "Serve a chain to an agent, over the Model Context Protocol on standard input and output."),
     ),
     "Act": (
         ("deploy", "accounts:deploy", "Deploy an actor and fund it, in one block."),
@@ -71,11 +67,7 @@ PANELS: Final = {
         ("label", "labels:label", "Give an address or a timer a label, or list the labels."),
         ("timers", "blocks:timers", "List timers: live ones by height, ended ones with the latest first."),
         ("timer", "blocks:timer", "Explain one timer."),
-        (
-            "schedules",
-            "schedules:schedules",
-            "List recurring timers: period, next run, and what became of each slot.",
-        ),
+        ("schedules", "schedules:schedules", "List recurring timers: period, next run, and what became of each slot."),
         ("mailbox", "blocks:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
         ("block", "blocks:block", "Show a block, or how it chose among its due timers."),
         (
@@ -91,13 +83,7 @@ PANELS: Final = {
         ("events", "blocks:events", "List events, oldest first."),
         ("params", "chain:params", "Show the parameters in force in the next block, and who set them."),
     ),
-    "Measure": (
-        (
-            "profile",
-            "profile:profile",
-            "Show what each handler and each line of an actor costs, in cycles.",
-        ),
-    ),
+    "Measure": (("profile", "profile:profile", "Show what each handler and each line of an actor costs, in cycles."),),
     "Isolate": (
         (
             "sandbox",
@@ -185,9 +171,9 @@ app = typer.Typer(
 def _print_version(wanted: bool) -> None:
     if wanted:
         # Only now: help does without the metadata of installed packages.
-        from trailboss.testing.sdk_release import DISTRIBUTION, sdk_release  # noqa: PLC0415
+        from trailboss.testing.sdk_release import DISTRIBUTION, installed_release  # noqa: PLC0415
 
-        typer.echo(f"trailboss {__version__}, with {DISTRIBUTION} {sdk_release()}")
+        typer.echo(f"trailboss {__version__}, with {DISTRIBUTION} {installed_release()}")
         raise typer.Exit
 
 

@@ -1,7 +1,6 @@
-"""Values of options read without pydantic, whose import takes as long as the help of the whole program.
+"""Values of options. Typer reads them with pydantic, whose import takes as long as the help of the whole program.
 
-Typer reads each value with pydantic. What is plain is read here to the same result; everything else, and whatever is
-refused, is read by Typer, in its words.
+What is plain is read here, to the same result; Typer reads everything else, and what is refused, in its words.
 """
 
 import os
@@ -11,13 +10,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
+from msgspec import Struct
 
-class ValueReader:
+
+class ValueReader(Struct):
     """What a parameter of Typer's asks to read its values."""
 
-    def __init__(self, usual: Callable[[], Any]) -> None:
-        """Read with what ``usual`` returns where a value is not plain."""
-        self._usual = usual
+    usual: Callable[[], Any]  # returns what reads a value that is not plain
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the value of a parameter from what was typed, or from its default."""
@@ -25,7 +24,7 @@ class ValueReader:
         try:
             return _read(wanted.annotation, wanted.parameter_info.parser, value)
         except ValueError:
-            return self._usual().coerce(value, param=param, ctx=ctx)
+            return self.usual().coerce(value, param=param, ctx=ctx)
 
 
 def read_plainly(param: Any) -> None:
@@ -38,14 +37,11 @@ def read_plainly(param: Any) -> None:
 def _read(kind: Any, parser: Callable[[Any], Any] | None, value: Any) -> Any:
     """Return a plain value. `ValueError` for any other, `typer.BadParameter` where a parser says why."""
     if get_origin(kind) is list and not isinstance(value, str):
-        (each_kind,) = get_args(kind)
-        return () if value is None else [_read(each_kind, parser, each) for each in value]
-    if value is None:
-        return None
+        return () if value is None else [_read(get_args(kind)[0], parser, each) for each in value]
+    if value is None or (kind is str and type(value) is str and parser is None):
+        return value
     if parser is not None:
         return parser(value)
-    if kind is str and type(value) is str:
-        return value
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
     if kind is Path and (os.access(value, os.R_OK) or not os.path.lexists(value)):

@@ -21,6 +21,7 @@ fee_account = "0x…"
 ```
 """
 
+import tomllib
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -143,8 +144,6 @@ def decode_genesis(encoded: bytes) -> Genesis:
 
 def parse_genesis(text: str) -> Genesis:
     """Read a genesis from TOML; `ConfigurationError` names key, value and rule."""
-    import tomllib  # noqa: PLC0415  # a chain that exists has its genesis in another form
-
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,5 +1,6 @@
 """Presets and overrides: TOML in, one checked `ChainParams` out."""
 
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -76,8 +77,6 @@ def _bounds(subject: str, name: str, kind: object) -> tuple[int, int]:
 
 @cache
 def _read(preset: str) -> dict[str, dict[str, Any]]:
-    import tomllib  # noqa: PLC0415  # help does without it
-
     return tomllib.loads(_FOLDER.joinpath(f"{preset}.toml").read_text(encoding="utf-8"))
 
 

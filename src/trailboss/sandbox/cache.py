@@ -23,17 +23,16 @@ from msgspec import Struct
 from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.sandbox.forms import CompiledForms
 from trailboss.sandbox.image.image import Image
-from trailboss.sandbox.private_files import is_abandoned, map_private, write_private
+from trailboss.sandbox.private_files import is_abandoned, read_private, write_private
 from trailboss.sandbox.runtime import Runtime
 from trailboss.sandbox.stage import WASM_STACK_BYTES, on_stage
-from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError, check_wheel
+from trailboss.sandbox.wasmtime_library import VERSION, Compiler, WasmtimeError, installed_wheel
 
 OPTIMIZATION: Final = "speed"
 SETTINGS_DIGITS: Final = 16
 NOT_BUILT: Final = "the sandbox is not built on this machine: run: trailboss sandbox build"
 _MAGIC: Final = b"TBIMAGE1"
 _HEAD: Final = struct.Struct("<8sQQ")  # magic, bytes of the module, bytes of the memory
-_CODE_FORM: Final = "code, digest"  # of a file of machine code
 _DIGEST_BYTES: Final = 32
 _COMPRESSION: Final = 6
 Report = Callable[[str], None]
@@ -187,7 +186,7 @@ def check_version(digest: bytes) -> None:
 def check_image(digest: bytes) -> None:
     """Refuse an image that cannot run here with `ConfigurationError`: of another version, not built, no wasmtime."""
     check_version(digest)
-    check_wheel()
+    installed_wheel()
     if not _image_path(digest).exists():
         raise ConfigurationError(NOT_BUILT)
 
@@ -207,8 +206,8 @@ def load_runtime(digest: bytes) -> Runtime:
             path.unlink()
         raise ConfigurationError(f"{path} is damaged and has been removed; build it again: trailboss sandbox build")
     compiler = Compiler(WASM_STACK_BYTES, OPTIMIZATION)
-    module = load_module(image, digest, compiler)
-    return Runtime(image, digest, compiler, module, CompiledForms(cache_directory(), digest))
+    forms = CompiledForms(cache_directory(), digest)
+    return Runtime(image, digest, compiler, load_module(image, digest, compiler), forms)
 
 
 def export_image(path: Path) -> None:
@@ -263,7 +262,7 @@ def _image_path(digest: bytes) -> Path:
 
 
 def _code_path(digest: str) -> Path:
-    parts = (_CODE_FORM, VERSION, OPTIMIZATION, str(WASM_STACK_BYTES), platform.machine(), _processor())
+    parts = ("digest last", VERSION, OPTIMIZATION, str(WASM_STACK_BYTES), platform.machine(), _processor())
     settings = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:SETTINGS_DIGITS]
     return cache_directory() / f"{digest}.{settings}.code"
 
@@ -280,25 +279,20 @@ def _processor() -> str:
 def load_module(image: Image, digest: bytes, compiler: Compiler) -> int:
     """Return an image's module, whose machine code is compiled unless it is kept and can be trusted."""
     path = _code_path(digest.hex())
-    kept = _kept_module(path, compiler)
-    if kept is not None:
-        return kept
-    code = compiler.compile(bytes(image.module))
-    write_private(path, code, hashlib.sha256(code).digest())
-    return _kept_module(path, compiler) or compiler.load(code)
+    module = _kept_module(path, compiler)
+    if module is None:
+        code = compiler.compile(bytes(image.module))
+        write_private(path, code, hashlib.sha256(code).digest())
+        module = _kept_module(path, compiler) or compiler.load(code)
+    return module
 
 
 def _kept_module(path: Path, compiler: Compiler) -> int | None:
-    octets = map_private(path)
-    if octets is None:
-        return None
-    view = memoryview(octets)
+    view = memoryview(read_private(path) or b"")
     code = view[:-_DIGEST_BYTES]
-    if hashlib.sha256(code).digest() != view[-_DIGEST_BYTES:]:
-        return None
-    with suppress(WasmtimeError):
-        return compiler.load_file(path)
-    # Where the system runs nothing that lies in this directory.
-    with suppress(WasmtimeError):
-        return compiler.load(bytes(code))
+    if hashlib.sha256(code).digest() == view[-_DIGEST_BYTES:]:
+        with suppress(WasmtimeError):
+            return compiler.load_file(path)
+        with suppress(WasmtimeError):  # where the system runs nothing that lies in this directory
+            return compiler.load(bytes(code))
     return None

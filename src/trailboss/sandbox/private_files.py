@@ -12,14 +12,8 @@ _OWN: Final = 0o600
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
-def read_private(path: Path) -> bytes | None:
-    """Return the bytes of a file that only this user can write; None for any other, and for a missing one."""
-    octets = map_private(path)
-    return None if octets is None else octets[:]
-
-
-def map_private(path: Path) -> mmap.mmap | None:
-    """Return such a file as `read_private` does, mapped; None for an empty one as well."""
+def read_private(path: Path) -> mmap.mmap | None:
+    """Return a file that only this user can write, mapped; None for any other, a missing and an empty one."""
     try:
         place = path.parent.lstat()
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from trailboss.primitives.errors import ConfigurationError, TrailbossError
-from trailboss.sandbox.releases import installed_release
 
 VERSION: Final = "50.0.1"
 OUT_OF_FUEL: Final = 11  # wasmtime_trap_code_t
@@ -110,24 +109,30 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {  # the result's type, then th
 }  # fmt: skip
 
 
-def check_wheel() -> None:
-    """Refuse with `ConfigurationError` if wasmtime is missing, or not the version whose fuel is pinned."""
-    release = installed_release("wasmtime")
-    if not release:
+def installed_wheel() -> Any:
+    """Return the installed wasmtime.
+
+    Raises:
+        ConfigurationError: If wasmtime is missing or is another version than the one whose fuel is pinned.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # help does without it
+
+    try:
+        wheel = distribution("wasmtime")
+    except PackageNotFoundError:
         raise ConfigurationError(
             "the sandbox needs wasmtime, which is not installed; install it with: pip install 'trailboss[sandbox]'"
-        )
-    if release != VERSION:
-        what = f"the sandbox needs wasmtime {VERSION}, here is {release}"
+        ) from None
+    if wheel.version != VERSION:
+        what = f"the sandbox needs wasmtime {VERSION}, here is {wheel.version}"
         raise ConfigurationError(f"{what}; another version may count other fuel: see docs/concepts/sandbox.md")
+    return wheel
 
 
 def load_library() -> Any:
-    """Return the library of the installed wheel, with the types of its functions; see `check_wheel`."""
-    from importlib.metadata import files  # noqa: PLC0415  # only what runs a program pays for it
-
-    check_wheel()
-    names = [each for each in files("wasmtime") or () if each.name.startswith(("_libwasmtime", "_wasmtime.dll"))]
+    """Return the library of the installed wheel, with the types of its functions; see `installed_wheel`."""
+    wheel = installed_wheel()
+    names = [each for each in wheel.files or () if each.name.startswith(("_libwasmtime", "_wasmtime.dll"))]
     library = ctypes.CDLL(str(Path(str(names[0].locate()))))
     for name, (result, *arguments) in _SIGNATURES.items():
         function = getattr(library, name)

@@ -3,14 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 SHORT_DIGITS: Final = 8  # digits that a shortened id has at least: what of it is shown can be typed back in
 WEIGHT_DECIMALS: Final = 9  # weights, and what they are multiplied with, are in parts of 10⁻⁹. Decision: D-11.
@@ -142,10 +140,9 @@ def value_words(value: Any, width: int = WIDE) -> str:
     return str(value)
 
 
-def rounded(value: "Fraction") -> str:
+def rounded(value: Fraction) -> str:
     """Return a positive number with one decimal, or none if it is whole.
 
-    >>> from fractions import Fraction
     >>> rounded(Fraction(10)), rounded(Fraction(10, 3))
     ('10', '3.3')
     """

@@ -42,7 +42,7 @@ def test_options_are_read_as_typer_reads_them(entry, tmp_path):
         many = param.multiple or param.nargs == -1
         values = [(), ("a",), ("1", "0x2")] if many else texts
         for value in (None, param.default, *values):
-            assert outcome(reader, param, value) == outcome(reader._usual(), param, value), (param.name, value)
+            assert outcome(reader, param, value) == outcome(reader.usual(), param, value), (param.name, value)
 
 
 def test_path_is_refused_when_it_cannot_be_read(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -212,9 +213,13 @@ def test_image_does_not_run_when_it_is_of_another_version(image):
 
 def test_sandbox_counts_as_missing_when_wasmtime_is_not_installed(image, monkeypatch):
     """The image can come from another environment of this machine; a new chain then takes the native engine."""
+
+    def find(name):
+        raise PackageNotFoundError(name)
+
     cache.keep(image)
     assert cache.is_built()
-    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr("importlib.metadata.distribution", find)
 
     assert not cache.is_built()
     assert default_engine() == EngineName.NATIVE

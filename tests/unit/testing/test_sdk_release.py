@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from trailboss.testing.sdk_release import DISTRIBUTION, MEASURED, release_warning, sdk_release
+from trailboss.testing.sdk_release import DISTRIBUTION, MEASURED, installed_release, release_warning
 
 
 def test_measured_release_is_installed_where_cycles_are_pinned() -> None:
     """The environment of the tests has it, so nothing is said."""
-    assert sdk_release() == MEASURED
+    assert installed_release() == MEASURED
     assert release_warning() == ""
 
 
@@ -23,9 +23,9 @@ def test_another_release_can_be_installed_beside() -> None:
 
 def test_release_is_the_one_that_the_package_index_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked for by name, or by the library that knows every place."""
-    assert sdk_release() == importlib.metadata.version(DISTRIBUTION)
+    assert installed_release() == importlib.metadata.version(DISTRIBUTION)
     monkeypatch.setattr(Path, "glob", lambda *_: iter(()))
-    assert sdk_release() == importlib.metadata.version(DISTRIBUTION)
+    assert installed_release() == importlib.metadata.version(DISTRIBUTION)
 
 
 def test_warning_names_both_releases_when_they_differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib import resources
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from msgspec import Struct
@@ -23,9 +23,6 @@ from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
 from trailboss.views.json_values import to_json_value
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 RUNS_DRY: Final = 3  # exit status of one look that finds a payer that runs dry soon, or has run dry
 WITHIN: Final = 100  # fires that are soon by default
@@ -157,7 +154,7 @@ class Tower:
             typer.echo()
             print_table("Payers", COLUMNS, self._rows(found), NOBODY)
 
-    def _drawn(self, found: Watch) -> "Group":
+    def _drawn(self, found: Watch) -> Any:
         from rich.console import Group  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 

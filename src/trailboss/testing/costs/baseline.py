@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.testing.costs.table import CostedSource, CostTable, HandlerCosts, line_text
-from trailboss.testing.sdk_release import DISTRIBUTION, sdk_release
+from trailboss.testing.sdk_release import DISTRIBUTION, installed_release
 from trailboss.vm.trace import NO_LINE
 
 LAYOUT: Final = 1
@@ -80,7 +80,7 @@ def baseline_of(table: CostTable, left_out: frozenset[str] = frozenset()) -> Bas
     sources: dict[str, dict[str, HandlerBaseline]] = {}
     for name, handlers in _by_name(table, left_out).items():
         sources[name] = {handler: _handler_baseline(rows) for handler, rows in sorted(handlers.items())}
-    return Baseline(layout=LAYOUT, prices=prices_digest(), sdk=sdk_release(), sources=sources)
+    return Baseline(layout=LAYOUT, prices=prices_digest(), sdk=installed_release(), sources=sources)
 
 
 Rows = list[tuple[CostedSource, str, HandlerCosts]]  # of one handler: a version of its source, a test, and costs
@@ -214,6 +214,6 @@ def read_baseline(path: Path) -> Baseline:
 def other_prices(baseline: Baseline) -> str:
     """Return why a baseline cannot be compared with what runs here; empty if it can."""
     here = {"layout": (baseline.layout, LAYOUT), "price list": (baseline.prices, prices_digest())}
-    here[DISTRIBUTION] = baseline.sdk, sdk_release()
+    here[DISTRIBUTION] = baseline.sdk, installed_release()
     parts = [f"its {name} is {theirs}, here it is {ours}" for name, (theirs, ours) in here.items() if theirs != ours]
     return "; ".join(parts)

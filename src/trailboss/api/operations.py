@@ -194,8 +194,7 @@ class Endpoint:
             body, media = await _read_body(operation.body, scope, receive)
             if operation.body is None:
                 document, body = read_document(body), b""
-        if self._reader is None:
-            self._reader = Reader(operation.asked, operation.parameters)
+        self._reader = self._reader or Reader(operation.asked, operation.parameters)
         asked = self._reader.read(scope["path_params"], scope["query_string"], document)
         server = self._server
         call = Call(server.node, server.names, server.streams, scope, body, media)

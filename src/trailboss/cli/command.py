@@ -15,6 +15,7 @@ from trailboss.chain import ChainReader
 from trailboss.chain.development import DEPLOYER
 from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction
 from trailboss.cli import options
+from trailboss.cli.assumptions import read_assumptions
 from trailboss.cli.errors import FAILED, Mistake, report_failed
 from trailboss.cli.output import Cell, console, print_facts, print_json, print_pairs
 from trailboss.cli.targets import OpenChain, Signer, open_chain, resolve_actor, resolve_signer
@@ -77,8 +78,6 @@ class Invocation(Struct, dict=True):
     @cached_property
     def overrides(self) -> Overrides:
         """What a dry run takes to be otherwise."""
-        from trailboss.cli.assumptions import read_assumptions  # noqa: PLC0415  # for a dry run alone
-
         return read_assumptions(self.chain, self.assume or ())
 
     def simulate(self, instruction: Instruction) -> Receipt:

@@ -1,7 +1,4 @@
-"""Printing: tables that fit the terminal, facts in two columns, JSON. Data on stdout, progress and notes on stderr.
-
-Rich is imported where it prints: help and JSON do without it.
-"""
+"""Printing: tables that fit the terminal, facts in two columns, JSON. Data on stdout, progress and notes on stderr."""
 
 import json
 import os
@@ -155,7 +152,11 @@ def _plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], widt
 
     These are the lines of `_table`, a hundred times as fast: a list may have a row for each of 100,000 timers.
     """
-    from rich.cells import cell_len  # noqa: PLC0415
+    from rich.cells import cell_len  # noqa: PLC0415  # rich comes where it prints: help does without it
+
+    def aligned(text: str, width: int, *, right: bool) -> str:
+        blanks = " " * (width - cell_len(text))
+        return blanks + text if right else text + blanks
 
     for form in _forms(columns, rows):
         cells = [[column.title, *texts] for column, texts in form]
@@ -164,23 +165,15 @@ def _plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], widt
         widths = [max(map(cell_len, texts)) for texts in cells]
         room = width - GAP * (len(form) - 1)
         if sum(widths) <= room:
-            aligned = [
-                _aligned(texts, size, right=column.right)
+            lists = [
+                [aligned(text, size, right=column.right) for text in texts]
                 for (column, _), texts, size in zip(form, cells, widths, strict=True)
             ]
-            return [(" " * GAP).join(line).rstrip() for line in zip(*aligned, strict=True)]
+            return [(" " * GAP).join(line).rstrip() for line in zip(*lists, strict=True)]
         sizes = zip(form, widths, strict=True)
         if sum(min(size, max(column.least or size, len(column.title))) for (column, _), size in sizes) <= room:
             return []
     return []
-
-
-def _aligned(texts: list[str], width: int, *, right: bool) -> Iterator[str]:
-    from rich.cells import cell_len  # noqa: PLC0415
-
-    for text in texts:
-        blanks = " " * (width - cell_len(text))
-        yield blanks + text if right else text + blanks
 
 
 def _table(title: str, form: Form) -> "Table":

@@ -1,7 +1,4 @@
-"""Values of options. Typer reads them with pydantic, whose import takes as long as the help of the whole program.
-
-What is plain is read here, to the same result; Typer reads everything else, and what is refused, in its words.
-"""
+"""Values of options, read to Typer's results without pydantic, whose import takes as long as all of the help."""
 
 import os
 from collections.abc import Callable
@@ -20,9 +17,8 @@ class ValueReader(Struct):
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the value of a parameter from what was typed, or from its default."""
-        wanted = param.type_descriptor
         try:
-            return _read(wanted.annotation, wanted.parameter_info.parser, value)
+            return _read(param.type_descriptor.annotation, param.type_descriptor.parameter_info.parser, value)
         except ValueError:
             return self.usual().coerce(value, param=param, ctx=ctx)
 

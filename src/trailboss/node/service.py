@@ -236,8 +236,7 @@ class Node:
         """Begin to build blocks, and to announce them to the running event loop."""
         self._loop = asyncio.get_running_loop()
         if self.view.height:
-            # After the first answer, and before the first block whose timers need it. At genesis a chain has no actors:
-            # its first deployment loads the engine, which a chain of transfers alone never needs.
+            # Before its timers need it. At genesis a chain has no actors, and its first deployment loads the engine.
             self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
         self._chain_thread.start()
         if self._replier is not None:

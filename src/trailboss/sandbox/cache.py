@@ -2,7 +2,6 @@
 
 Machine code runs as it is, so it is taken only from a directory and a file that no other user can write, and only if
 its digest is that of the last 32 bytes. Anything else is compiled again. The image is checked by its own digest.
-Both files are mapped: what is not used takes no memory of a process.
 """
 
 import hashlib
@@ -226,7 +225,7 @@ def import_image(path: Path) -> bytes:
         StorageError: If the file cannot be read, or is not an image.
     """
     try:
-        image = _decoded(lzma.decompress(path.read_bytes()))
+        image = _decoded(memoryview(lzma.decompress(path.read_bytes())))
     except (OSError, lzma.LZMAError) as error:
         raise StorageError(path, f"cannot be read as an image: {error}", "export it again") from None
     if image is None:
@@ -241,20 +240,19 @@ def import_image(path: Path) -> bytes:
 def _kept_image(digest: bytes) -> Image | None:
     """Return an image from the cache; None if it is missing or damaged."""
     with suppress(FileNotFoundError, ValueError), _image_path(digest).open("rb") as file:  # an empty file is not mapped
-        image = _decoded(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+        image = _decoded(memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)))
         if image is not None and image.digest() == digest:
             return image
     return None
 
 
-def _decoded(octets: bytes | mmap.mmap) -> Image | None:
+def _decoded(octets: memoryview) -> Image | None:
     if len(octets) < _HEAD.size:
         return None
     magic, module, memory = _HEAD.unpack_from(octets)
     if magic != _MAGIC or len(octets) != _HEAD.size + module + memory:
         return None
-    view = memoryview(octets)
-    return Image(view[_HEAD.size : _HEAD.size + module], view[_HEAD.size + module :])
+    return Image(octets[_HEAD.size : _HEAD.size + module], octets[_HEAD.size + module :])
 
 
 def _image_path(digest: bytes) -> Path:

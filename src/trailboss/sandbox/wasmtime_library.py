@@ -6,6 +6,7 @@ structures are those of the pinned version; `check_layout` in the engine's start
 
 import ctypes
 import os
+from collections.abc import Callable
 from ctypes import POINTER, byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Final
@@ -206,16 +207,15 @@ class Compiler:
         Raises:
             WasmtimeError: If another version, other settings or another processor made it.
         """
-        pointer = c_void_p()
-        checked(self.library, self.library.wasmtime_module_deserialize(self.engine, code, len(code), byref(pointer)))
-        assert pointer.value is not None
-        return pointer.value
+        return self._loaded(self.library.wasmtime_module_deserialize, code, len(code))
 
     def load_file(self, path: Path) -> int:
         """Return a module of machine code as `load` does, mapped from its file, which nothing may write to again."""
+        return self._loaded(self.library.wasmtime_module_deserialize_file, os.fsencode(path))
+
+    def _loaded(self, load: Callable[..., int | None], *given: object) -> int:
         pointer = c_void_p()
-        place = os.fsencode(path)
-        checked(self.library, self.library.wasmtime_module_deserialize_file(self.engine, place, byref(pointer)))
+        checked(self.library, load(self.engine, *given, byref(pointer)))
         assert pointer.value is not None
         return pointer.value
 

@@ -1,7 +1,6 @@
 """The image: what every frame of the sandbox begins with."""
 
 import hashlib
-from functools import cache
 
 from msgspec import Struct
 
@@ -20,7 +19,6 @@ class Image(Struct, frozen=True):
         return hashlib.sha256(b"trailboss image 1" + b"".join(parts)).digest()
 
 
-@cache
 def image_params() -> ChainParams:
     """Return the parameters whose prices the image has: those of the default preset."""
     return load_params("mainnet")

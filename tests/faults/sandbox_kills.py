@@ -62,7 +62,7 @@ def _succeeded(child: int) -> None:
 def _build(image: Image, base: Path) -> None:
     os.environ["XDG_CACHE_HOME"] = str(base)
     cache.keep(image)
-    cache.machine_code(image, Compiler(WASM_STACK_BYTES, cache.OPTIMIZATION))
+    cache.load_module(image, image.digest(), Compiler(WASM_STACK_BYTES, cache.OPTIMIZATION))
 
 
 def _use(image: Image, base: Path) -> None:

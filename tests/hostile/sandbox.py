@@ -74,8 +74,9 @@ class NoForms(CompiledForms):
 class LoggedRuntime(Runtime):
     """A runtime of such machines; ``asked`` holds what they note."""
 
-    def __init__(self, image: Image, compiler: Compiler, code: bytes) -> None:
-        super().__init__(image, compiler, code, NoForms(cache.cache_directory(), image.digest()))
+    def __init__(self, image: Image, compiler: Compiler, module: int) -> None:
+        digest = image.digest()
+        super().__init__(image, digest, compiler, module, NoForms(cache.cache_directory(), digest))
         self.asked: list[Asked] = []
 
     def new_machine(self) -> Machine:
@@ -87,8 +88,9 @@ def new_runtime(optimization: str = cache.OPTIMIZATION) -> LoggedRuntime:
     compiler = Compiler(WASM_STACK_BYTES, optimization)
     is_kept = optimization == cache.OPTIMIZATION
     image = read_image()
-    code = cache.machine_code(image, compiler) if is_kept else compiler.compile(image.module)
-    return LoggedRuntime(image, compiler, code)
+    if is_kept:
+        return LoggedRuntime(image, compiler, cache.load_module(image, image.digest(), compiler))
+    return LoggedRuntime(image, compiler, compiler.load(compiler.compile(image.module)))
 
 
 def run_all(runtime: LoggedRuntime, programs: Iterable[HostileProgram]) -> dict[str, Run]:

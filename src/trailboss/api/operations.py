@@ -180,7 +180,7 @@ class Endpoint:
         self.path = operation.path
         self._server = server
         self._operation = operation
-        self._reader = Reader(operation.asked, operation.parameters)
+        self._reader: Reader | None = None  # made for the first request
         is_short = inspect.iscoroutinefunction(operation.run)
         self._run: Run = operation.run if is_short else partial(server.read_long, operation.run)
 
@@ -194,6 +194,7 @@ class Endpoint:
             body, media = await _read_body(operation.body, scope, receive)
             if operation.body is None:
                 document, body = read_document(body), b""
+        self._reader = self._reader or Reader(operation.asked, operation.parameters)
         asked = self._reader.read(scope["path_params"], scope["query_string"], document)
         server = self._server
         call = Call(server.node, server.names, server.streams, scope, body, media)

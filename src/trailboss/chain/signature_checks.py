@@ -7,7 +7,6 @@ What is not found valid here is checked by itself, so that each refusal has its 
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
@@ -44,6 +43,8 @@ def find_signed(transactions: Sequence[Transaction]) -> frozenset[int]:
         for place, digest in waiting:
             with suppress(Rejection):
                 keys[place] = recover_key(digest, transactions[place].signature)
+
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # most commands check no signature
 
     others = min(_usable_processors(), THREADS_MAX) - 1
     with ThreadPoolExecutor(others, thread_name_prefix="signatures") as pool:

@@ -12,6 +12,8 @@ from msgspec import Struct
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from trailboss.cli.plain_values import read_plainly
+
 HELP = ("--help", "-h")
 AS_JSON = "trailboss.as_json"  # key of a context's shared notes: whether the command was given ``--json``
 SUMMARY_MAX = 400  # characters of a command's summary in a list: more than any has, so that none is cut
@@ -71,7 +73,8 @@ class LazyCommand(TyperCommand):
             found = alone
         command: Any = get_command(found)
         command.name = self.name
-        _name_no_flags(command)
+        for each in (command, *getattr(command, "commands", {}).values()):
+            prepare_options(each)
         return command  # type: ignore[no-any-return]  # what Typer builds here is always one of its own two classes
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -79,9 +82,9 @@ class LazyCommand(TyperCommand):
         return self.load().make_context(info_name, args, parent=parent, **extra)
 
 
-def _name_no_flags(command: Any) -> None:
-    """Show no type behind an option that takes no value."""
-    for each in (command, *getattr(command, "commands", {}).values()):
-        for param in (*each.params, each.get_help_option(typer.Context(each, help_option_names=list(HELP)))):
-            if getattr(param, "is_flag", False):
-                param.metavar = ""
+def prepare_options(command: Any) -> None:
+    """Show no type behind an option that takes no value, and read plain values without pydantic."""
+    for param in (*command.params, command.get_help_option(typer.Context(command, help_option_names=list(HELP)))):
+        read_plainly(param)
+        if getattr(param, "is_flag", False):
+            param.metavar = ""

@@ -11,7 +11,7 @@ import typer
 
 from trailboss import __version__
 from trailboss.cli.errors import report
-from trailboss.cli.lazy import AS_JSON, HELP, CommandGroup, Entry, LazyCommand
+from trailboss.cli.lazy import AS_JSON, HELP, CommandGroup, Entry, LazyCommand, prepare_options
 from trailboss.primitives.errors import StorageError, TrailbossError
 
 ABOUT: Final = "Cowboy's Actor Message Scheduler, on your machine."
@@ -32,11 +32,7 @@ PANELS: Final = {
             "console:console",
             "Open a Python console on a chain: a fresh one, or that of a directory or a node.",
         ),
-        (
-            "mcp",
-            "mcp:mcp",
-            "Serve a chain to an agent, over the Model Context Protocol on standard input and output.",
-        ),
+        ("mcp", "mcp:mcp", "Serve a chain to an agent, over the Model Context Protocol on standard input and output."),
     ),
     "Act": (
         ("deploy", "accounts:deploy", "Deploy an actor and fund it, in one block."),
@@ -71,11 +67,7 @@ PANELS: Final = {
         ("label", "labels:label", "Give an address or a timer a label, or list the labels."),
         ("timers", "blocks:timers", "List timers: live ones by height, ended ones with the latest first."),
         ("timer", "blocks:timer", "Explain one timer."),
-        (
-            "schedules",
-            "schedules:schedules",
-            "List recurring timers: period, next run, and what became of each slot.",
-        ),
+        ("schedules", "schedules:schedules", "List recurring timers: period, next run, and what became of each slot."),
         ("mailbox", "blocks:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
         ("block", "blocks:block", "Show a block, or how it chose among its due timers."),
         (
@@ -91,13 +83,7 @@ PANELS: Final = {
         ("events", "blocks:events", "List events, oldest first."),
         ("params", "chain:params", "Show the parameters in force in the next block, and who set them."),
     ),
-    "Measure": (
-        (
-            "profile",
-            "profile:profile",
-            "Show what each handler and each line of an actor costs, in cycles.",
-        ),
-    ),
+    "Measure": (("profile", "profile:profile", "Show what each handler and each line of an actor costs, in cycles."),),
     "Isolate": (
         (
             "sandbox",
@@ -139,6 +125,11 @@ class _Trailboss(CommandGroup):
         super().__init__(**settings)
         for entry in COMMANDS:
             self.add_command(LazyCommand(entry))
+
+    def make_context(self, *given: Any, **extra: Any) -> Any:
+        """Return the context of the program; only now has Typer given it the options for completion."""
+        prepare_options(self)
+        return super().make_context(*given, **extra)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is meant; `watch ACTOR` is the former spelling of `schedule --watch ACTOR`."""

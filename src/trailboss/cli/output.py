@@ -6,23 +6,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.measure import Measurement
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
-from rich.text import Text
 
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
@@ -30,6 +16,10 @@ from trailboss.views.json_values import to_json_value
 from trailboss.views.labels import labelled, labels_in_use
 from trailboss.views.mechanism.base import Column, Fact, Value, ValueKind, drawn
 from trailboss.views.text import SHORT_DIGITS, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 PIPED_WIDTH: Final = 1_000  # columns where there is no terminal: a pipe cuts nothing off
 REFRESH_SECONDS: Final = 0.1  # how often a progress bar moves
@@ -64,8 +54,10 @@ def columns(heads: str) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False) -> "Console":
     """Return what prints: without a limit of width unless it is a terminal, or COLUMNS sets one."""
+    from rich.console import Console  # noqa: PLC0415
+
     found = Console(stderr=stderr, highlight=False)
     is_bounded = found.is_terminal or "COLUMNS" in os.environ
     return found if is_bounded else Console(stderr=stderr, highlight=False, width=PIPED_WIDTH)
@@ -138,8 +130,10 @@ def print_section(title: str, columns: Sequence[Column], rows: Sequence[Sequence
         note_rest(len(shown), len(rows))
 
 
-def fitting_table(printer: Console, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:
+def fitting_table(printer: "Console", title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> "Table":
     """Return rows as a table, in the widest form that fits."""
+    from rich.measure import Measurement  # noqa: PLC0415
+
     unbounded = printer.options.update(width=PIPED_WIDTH)
     tables = [_table(title, form) for form in _forms(columns, rows)]
     fitting = (table for table in tables if Measurement.get(printer, unbounded, table).minimum <= printer.width)
@@ -158,6 +152,12 @@ def _plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], widt
 
     These are the lines of `_table`, a hundred times as fast: a list may have a row for each of 100,000 timers.
     """
+    from rich.cells import cell_len  # noqa: PLC0415  # rich comes where it prints: help does without it
+
+    def aligned(text: str, width: int, *, right: bool) -> str:
+        blanks = " " * (width - cell_len(text))
+        return blanks + text if right else text + blanks
+
     for form in _forms(columns, rows):
         cells = [[column.title, *texts] for column, texts in form]
         if any("\n" in text for texts in cells for text in texts):
@@ -165,24 +165,22 @@ def _plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], widt
         widths = [max(map(cell_len, texts)) for texts in cells]
         room = width - GAP * (len(form) - 1)
         if sum(widths) <= room:
-            aligned = [
-                _aligned(texts, size, right=column.right)
+            lists = [
+                [aligned(text, size, right=column.right) for text in texts]
                 for (column, _), texts, size in zip(form, cells, widths, strict=True)
             ]
-            return [(" " * GAP).join(line).rstrip() for line in zip(*aligned, strict=True)]
+            return [(" " * GAP).join(line).rstrip() for line in zip(*lists, strict=True)]
         sizes = zip(form, widths, strict=True)
         if sum(min(size, max(column.least or size, len(column.title))) for (column, _), size in sizes) <= room:
             return []
     return []
 
 
-def _aligned(texts: list[str], width: int, *, right: bool) -> Iterator[str]:
-    for text in texts:
-        blanks = " " * (width - cell_len(text))
-        yield blanks + text if right else text + blanks
+def _table(title: str, form: Form) -> "Table":
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
-
-def _table(title: str, form: Form) -> Table:
     table = Table(
         title=title or None,
         title_justify="left",
@@ -228,8 +226,10 @@ def print_facts(facts: Mapping[str, Cell]) -> None:
     print_pairs(console(), [(label, str(value)) for label, value in facts.items() if value is not None])
 
 
-def print_pairs(printer: Console, pairs: Sequence[tuple[str, str]], indent: str = "") -> None:
+def print_pairs(printer: "Console", pairs: Sequence[tuple[str, str]], indent: str = "") -> None:
     """Print labels and values, one pair a line; a value that is too long goes on in the next line, below itself."""
+    from rich.text import Text  # noqa: PLC0415
+
     width = max((len(label) for label, _ in pairs), default=0)
     margin = " " * (len(indent) + width + 2)
     for label, value in pairs:
@@ -246,8 +246,10 @@ def progress(label: str, total: int, *, quiet: bool = False) -> Iterator[Callabl
 
     There may be millions of steps, so the bar moves only now and then.
     """
+    from rich import progress as parts  # noqa: PLC0415
+
     shown = console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (parts.TextColumn("{task.description}"), parts.BarColumn(), parts.MofNCompleteColumn())
     steps, shown_at = 0, monotonic()
 
     def advance(_step: object = None) -> None:
@@ -257,7 +259,9 @@ def progress(label: str, total: int, *, quiet: bool = False) -> Iterator[Callabl
             bar.advance(task, steps)
             steps, shown_at = 0, monotonic()
 
-    with Progress(*columns, console=shown, transient=True, disable=quiet or not shown.is_terminal) as bar:
+    with parts.Progress(
+        *columns, parts.TimeElapsedColumn(), console=shown, transient=True, disable=quiet or not shown.is_terminal
+    ) as bar:
         task = bar.add_task(label, total=total)
         yield advance
 
@@ -268,11 +272,13 @@ def growing_progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[i
 
     What is done at the first call counts for no pace: it was done before.
     """
+    from rich import progress as parts  # noqa: PLC0415
+
     shown = console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (parts.TextColumn("{task.description}"), parts.BarColumn(), parts.MofNCompleteColumn())
     disabled = quiet or not shown.is_terminal
-    left = (TextColumn("left"), TimeRemainingColumn())
-    with Progress(
+    left = (parts.TimeElapsedColumn(), parts.TextColumn("left"), parts.TimeRemainingColumn())
+    with parts.Progress(
         *columns, *left, console=shown, transient=True, disable=disabled, speed_estimate_period=PACE_SECONDS
     ) as bar:
         task = bar.add_task(label, total=None)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from msgspec import Struct
 
 from trailboss.chain import development
-from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Mistake, NotFound
 from trailboss.cli.keys import find_key, read_key
 from trailboss.crypto.signatures import address_of
@@ -24,6 +23,7 @@ from trailboss.views.labels import LabelBook, labels_in_use, use_labels
 from trailboss.views.timer_list import unknown_words
 
 if TYPE_CHECKING:
+    from trailboss.cli.directory_chain import DirectoryChain
     from trailboss.cli.remote.chain import RemoteChain
 
 LABELS_VARIABLE: Final = "TRAILBOSS_LABELS"  # names the file of labels in place of the one in the directory
@@ -75,7 +75,7 @@ def label_path(place: str) -> Path:
 
 
 @contextmanager
-def open_directory(place: str) -> Iterator[DirectoryChain]:
+def open_directory(place: str) -> Iterator["DirectoryChain"]:
     """Open the chain of a directory for a command that cannot work on a node."""
     if is_url(place):
         raise Mistake(f"{place} is a node: this command needs a chain's directory", "name the directory with --chain")
@@ -84,6 +84,8 @@ def open_directory(place: str) -> Iterator[DirectoryChain]:
             f"there is no chain at {Path(place)}",
             f"make one with `trailboss init {Path(place)}`, name another one with --chain, or a node with --url",
         )
+    from trailboss.cli.directory_chain import DirectoryChain  # noqa: PLC0415  # help does without it
+
     with closing(DirectoryChain.open(Path(place))) as chain:
         use_labels(read_labels(label_path(place)))
         yield chain

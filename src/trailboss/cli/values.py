@@ -10,7 +10,6 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, CBY_DECIMALS
-from trailboss.sdk import bid
 
 _BASE_UNITS: Final = re.compile(r"\d[\d_]*", re.ASCII)
 _CBY: Final = re.compile(r"(?P<whole>\d[\d_]*)(?:\.(?P<part>\d+))? ?cby", re.ASCII | re.IGNORECASE)
@@ -69,6 +68,8 @@ def parse_bid(text: str) -> int:
     >>> parse_bid("2.5") == 5 << 95
     True
     """
+    from trailboss.sdk import bid  # noqa: PLC0415  # what actors import
+
     number = text.removeprefix("-")
     if len(text) > SHOWN_MAX or not (_DECIMAL.fullmatch(number) or _BASE_UNITS.fullmatch(number)):
         raise Mistake(f"bid {_shown(text)} is not a number", "write base units per cycle, as 250 or 0.5")

@@ -262,8 +262,9 @@ class Node:
     def start(self) -> None:
         """Begin to build blocks, and to announce them to the running event loop."""
         self._loop = asyncio.get_running_loop()
-        # Before the first block whose timers need the SDK, and after the first answer.
-        self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
+        if self.view.height:
+            # Before its timers need it. At genesis a chain has no actors, and its first deployment loads the engine.
+            self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
         self._chain_thread.start()
         if self._replier is not None:
             starts_runner = not runner_of(self.view).jobs_max

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -53,7 +54,7 @@ def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = N
     """
     if preset not in PRESETS:
         raise ConfigurationError(f"unknown preset {preset!r}; there are: {', '.join(PRESETS)}")
-    tables = _read("mainnet")
+    tables = {subject: dict(values) for subject, values in _read("mainnet").items()}
     for subject, values in ({} if preset == "mainnet" else _read(preset)).items():
         tables[subject] = {**tables[subject], **values}
     for path, value in (overrides or {}).items():
@@ -74,6 +75,7 @@ def _bounds(subject: str, name: str, kind: object) -> tuple[int, int]:
     return 0 if MAY_BE_ZERO & {subject, path} else 1, HIGHEST.get(path, PRICE_MAX if kind is Price else U64_MAX)
 
 
+@cache
 def _read(preset: str) -> dict[str, dict[str, Any]]:
     return tomllib.loads(_FOLDER.joinpath(f"{preset}.toml").read_text(encoding="utf-8"))
 

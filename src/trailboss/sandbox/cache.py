@@ -1,11 +1,12 @@
 """The image and its machine code on this machine: built once, kept in a private directory, checked before each use.
 
 Machine code runs as it is, so it is taken only from a directory and a file that no other user can write, and only if
-its digest is that of its first 32 bytes. Anything else is compiled again. The image is checked by its own digest.
+its digest is that of the last 32 bytes. Anything else is compiled again. The image is checked by its own digest.
 """
 
 import hashlib
 import lzma
+import mmap
 import os
 import platform
 import struct
@@ -140,7 +141,7 @@ def build(report: Report = silent) -> bytes:
     remove_leftovers()
     image = _kept_image(released_digest()) or _new_image(report)
     report("compiling for this processor")
-    machine_code(image, Compiler(WASM_STACK_BYTES, OPTIMIZATION))
+    load_module(image, released_digest(), Compiler(WASM_STACK_BYTES, OPTIMIZATION))
     return image.digest()
 
 
@@ -204,7 +205,8 @@ def load_runtime(digest: bytes) -> Runtime:
             path.unlink()
         raise ConfigurationError(f"{path} is damaged and has been removed; build it again: trailboss sandbox build")
     compiler = Compiler(WASM_STACK_BYTES, OPTIMIZATION)
-    return Runtime(image, compiler, machine_code(image, compiler), CompiledForms(cache_directory(), digest))
+    forms = CompiledForms(cache_directory(), digest)
+    return Runtime(image, digest, compiler, load_module(image, digest, compiler), forms)
 
 
 def export_image(path: Path) -> None:
@@ -223,7 +225,7 @@ def import_image(path: Path) -> bytes:
         StorageError: If the file cannot be read, or is not an image.
     """
     try:
-        image = _decoded(lzma.decompress(path.read_bytes()))
+        image = _decoded(memoryview(lzma.decompress(path.read_bytes())))
     except (OSError, lzma.LZMAError) as error:
         raise StorageError(path, f"cannot be read as an image: {error}", "export it again") from None
     if image is None:
@@ -237,14 +239,14 @@ def import_image(path: Path) -> bytes:
 
 def _kept_image(digest: bytes) -> Image | None:
     """Return an image from the cache; None if it is missing or damaged."""
-    with suppress(FileNotFoundError):
-        image = _decoded(_image_path(digest).read_bytes())
+    with suppress(FileNotFoundError, ValueError), _image_path(digest).open("rb") as file:  # an empty file is not mapped
+        image = _decoded(memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)))
         if image is not None and image.digest() == digest:
             return image
     return None
 
 
-def _decoded(octets: bytes) -> Image | None:
+def _decoded(octets: memoryview) -> Image | None:
     if len(octets) < _HEAD.size:
         return None
     magic, module, memory = _HEAD.unpack_from(octets)
@@ -258,7 +260,7 @@ def _image_path(digest: bytes) -> Path:
 
 
 def _code_path(digest: str) -> Path:
-    parts = (VERSION, OPTIMIZATION, str(WASM_STACK_BYTES), platform.machine(), _processor())
+    parts = ("digest last", VERSION, OPTIMIZATION, str(WASM_STACK_BYTES), platform.machine(), _processor())
     settings = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:SETTINGS_DIGITS]
     return cache_directory() / f"{digest}.{settings}.code"
 
@@ -272,15 +274,23 @@ def _processor() -> str:
     return platform.processor()
 
 
-def machine_code(image: Image, compiler: Compiler) -> bytes:
-    """Return the machine code of an image, compiled unless it is kept and can be trusted."""
-    path = _code_path(image.digest().hex())
-    octets = read_private(path)
-    if octets is not None and hashlib.sha256(octets[_DIGEST_BYTES:]).digest() == octets[:_DIGEST_BYTES]:
-        code = octets[_DIGEST_BYTES:]
+def load_module(image: Image, digest: bytes, compiler: Compiler) -> int:
+    """Return an image's module, whose machine code is compiled unless it is kept and can be trusted."""
+    path = _code_path(digest.hex())
+    module = _kept_module(path, compiler)
+    if module is None:
+        code = compiler.compile(bytes(image.module))
+        write_private(path, code, hashlib.sha256(code).digest())
+        module = _kept_module(path, compiler) or compiler.load(code)
+    return module
+
+
+def _kept_module(path: Path, compiler: Compiler) -> int | None:
+    view = memoryview(read_private(path) or b"")
+    code = view[:-_DIGEST_BYTES]
+    if hashlib.sha256(code).digest() == view[-_DIGEST_BYTES:]:
         with suppress(WasmtimeError):
-            compiler.unload(compiler.load(code))
-            return code
-    code = compiler.compile(image.module)
-    write_private(path, hashlib.sha256(code).digest(), code)
-    return code
+            return compiler.load_file(path)
+        with suppress(WasmtimeError):  # where the system runs nothing that lies in this directory
+            return compiler.load(bytes(code))
+    return None

@@ -57,7 +57,7 @@ class PageRun(Struct, frozen=True, gc=False):
 class ImageFile:
     """The image's memory as a file without a name, which every machine maps."""
 
-    def __init__(self, memory: bytes) -> None:
+    def __init__(self, memory: bytes | memoryview) -> None:
         self.size = len(memory)
         self.descriptor = anonymous_file("image", memory)
         self.octets = mmap.mmap(self.descriptor, self.size, prot=mmap.PROT_READ)
@@ -72,7 +72,7 @@ class ImageFile:
         os.close(self.descriptor)
 
 
-def anonymous_file(name: str, content: bytes) -> int:
+def anonymous_file(name: str, content: bytes | memoryview) -> int:
     """Return the descriptor of a file without a name that holds ``content``."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(name)

@@ -1,5 +1,6 @@
 """Files that are used as they are: only what this user has written, where no other user can write."""
 
+import mmap
 import os
 import stat
 from contextlib import suppress
@@ -11,21 +12,21 @@ _OWN: Final = 0o600
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
-def read_private(path: Path) -> bytes | None:
-    """Return the bytes of a file that only this user can write; None for any other, and for a missing one."""
+def read_private(path: Path) -> mmap.mmap | None:
+    """Return a file that only this user can write, mapped; None for any other, a missing and an empty one."""
     try:
         place = path.parent.lstat()
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return None
-    with open(descriptor, "rb") as file:
+    with open(descriptor, "rb"):
         own = os.fstat(descriptor)
         if any(each.st_uid != os.geteuid() or each.st_mode & _OTHERS_WRITE for each in (place, own)):
             return None
-        return file.read()
+        return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ) if own.st_size else None
 
 
-def write_private(path: Path, *parts: bytes) -> None:
+def write_private(path: Path, *parts: bytes | memoryview) -> None:
     """Write a file at once: a reader finds the whole file or none. One thread of a process writes a file at a time."""
     path.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     path.parent.chmod(_PRIVATE)

@@ -61,11 +61,11 @@ class PreparedActor(Struct, frozen=True):
 class Runtime:
     """A loaded image."""
 
-    def __init__(self, image: Image, compiler: Compiler, code: bytes, forms: CompiledForms) -> None:
-        self.digest = image.digest()
+    def __init__(self, image: Image, digest: bytes, compiler: Compiler, module: int, forms: CompiledForms) -> None:
+        self.digest = digest  # the image's
         self.prices = image_params().source
         self._compiler = compiler
-        self._module = compiler.load(code)
+        self._module = module
         self._memory = ImageFile(image.memory)
         self._forms = forms
         self._idle: list[tuple[PreparedActor, Restorer]] = []  # the one that waits longest first

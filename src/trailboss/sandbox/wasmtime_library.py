@@ -5,8 +5,9 @@ structures are those of the pinned version; `check_layout` in the engine's start
 """
 
 import ctypes
+import os
+from collections.abc import Callable
 from ctypes import POINTER, byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,6 +78,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {  # the result's type, then th
     "wasmtime_module_new": (c_void_p, c_void_p, c_char_p, c_size_t, c_void_p),
     "wasmtime_module_serialize": (c_void_p, c_void_p, c_void_p),
     "wasmtime_module_deserialize": (c_void_p, c_void_p, c_char_p, c_size_t, c_void_p),
+    "wasmtime_module_deserialize_file": (c_void_p, c_void_p, c_char_p, c_void_p),
     "wasmtime_module_delete": (None, c_void_p),
     "wasmtime_store_new": (c_void_p, c_void_p, c_void_p, c_void_p),
     "wasmtime_store_context": (c_void_p, c_void_p),
@@ -108,12 +110,14 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {  # the result's type, then th
 }  # fmt: skip
 
 
-def installed_wheel() -> Distribution:
+def installed_wheel() -> Any:
     """Return the installed wasmtime.
 
     Raises:
         ConfigurationError: If wasmtime is missing or is another version than the one whose fuel is pinned.
     """
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # help does without it
+
     try:
         wheel = distribution("wasmtime")
     except PackageNotFoundError:
@@ -203,14 +207,17 @@ class Compiler:
         Raises:
             WasmtimeError: If another version, other settings or another processor made it.
         """
+        return self._loaded(self.library.wasmtime_module_deserialize, code, len(code))
+
+    def load_file(self, path: Path) -> int:
+        """Return a module of machine code as `load` does, mapped from its file, which nothing may write to again."""
+        return self._loaded(self.library.wasmtime_module_deserialize_file, os.fsencode(path))
+
+    def _loaded(self, load: Callable[..., int | None], *given: object) -> int:
         pointer = c_void_p()
-        checked(self.library, self.library.wasmtime_module_deserialize(self.engine, code, len(code), byref(pointer)))
+        checked(self.library, load(self.engine, *given, byref(pointer)))
         assert pointer.value is not None
         return pointer.value
-
-    def unload(self, module: int) -> None:
-        """Release a module of `load`."""
-        self.library.wasmtime_module_delete(module)
 
     def linker(self, module: str, name: str, callback: Any) -> int:
         """Return a linker with one function of the host, of two numbers to a number."""

@@ -4,7 +4,6 @@ Decision: D-121
 """
 
 import json
-import logging
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +11,6 @@ from trailboss.primitives.errors import Rejection, StorageError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.labels import LabelBook, id_text
 
-_log: Final = logging.getLogger(__name__)
 LABELS_NAME: Final = "labels.json"
 """Its name in the directory of a chain."""
 CORRECT: Final = 'correct it, as {"oracle": "0x…"}, or remove it'
@@ -71,7 +69,9 @@ class LabelFile:
             try:
                 self._book = read_labels(self._path)
             except StorageError as error:
-                _log.warning("%s", error)
+                import logging  # noqa: PLC0415  # for a damaged file alone
+
+                logging.getLogger(__name__).warning("%s", error)
         return self._book
 
 

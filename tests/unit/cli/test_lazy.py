@@ -57,6 +57,37 @@ def test_commands_and_the_test_kit_import_nothing_of_the_web() -> None:
     assert finished.stdout.splitlines()[-1] == "[]"
 
 
+UNUSED = ("pydantic", "rich", "structlog", "fastapi", "nicegui", "httpx", "hypothesis", "typer.rich_utils")
+"""What no answer of the API needs; each takes longer to import than a node takes to open."""
+
+
+def test_node_without_explorer_loads_no_more_than_its_api_needs(tmp_path: Path) -> None:
+    """Its start is its imports: this holds how much of them it was rid of."""
+    program = (
+        "import sys\nfrom trailboss import server\n"
+        "def open_and_end(options, _):\n    server.build_application(server.open_node(options))\n    return 0\n"
+        "server.run_node = open_and_end\n"
+        "from trailboss.cli.main import app\n"
+        "try:\n    app(['dev', '--no-explorer', '--json', '--port', '0', '--block-time', '1s'])\n"
+        "except SystemExit:\n    pass\n"
+        f"print([name for name in {UNUSED!r} if name in sys.modules])\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert finished.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_of_each_command_comes_without_what_prints_tables() -> None:
+    """Options are read without pydantic; rich and importlib.metadata come when they are used."""
+    names = [entry.name for entry in COMMANDS]
+    program = (
+        "import sys\nfrom trailboss.cli.main import app\n"
+        f"for name in {names!r}:\n    try:\n        app([name, '--help'])\n    except SystemExit:\n        pass\n"
+        "print([name for name in ('pydantic', 'rich', 'importlib.metadata') if name in sys.modules])\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert finished.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("command", ["dev", "node"])
 def test_command_says_what_to_install_when_the_web_packages_are_missing(command: str, tmp_path: Path) -> None:
     """One line says how, and the exit status is 1."""

@@ -14,7 +14,7 @@ from trailboss.sandbox import cache
 from trailboss.sandbox.engines import EngineName, check_engine, default_engine
 from trailboss.sandbox.image.image import Image
 from trailboss.sandbox.stage import WASM_STACK_BYTES
-from trailboss.sandbox.wasmtime_library import Compiler
+from trailboss.sandbox.wasmtime_library import Compiler, WasmtimeError
 
 pytest.importorskip("wasmtime", reason="the sandbox's parts are not installed: run make sandbox")
 MODULE = bytes.fromhex("0061736d01000000010401600000030201000a040102000b")
@@ -41,14 +41,19 @@ def code_file(tmp_path):
     return found
 
 
-def test_code_is_compiled_once_and_kept_privately(image, compiler, tmp_path):
-    code = cache.machine_code(image, compiler)
+def with_digest(code):
+    return code + hashlib.sha256(code).digest()
+
+
+def test_code_is_compiled_once_and_kept_privately(image, compiler, tmp_path, monkeypatch):
+    assert cache.load_module(image, image.digest(), compiler)
     file = code_file(tmp_path)
 
-    assert file.read_bytes() == hashlib.sha256(code).digest() + code
+    assert file.read_bytes() == with_digest(compiler.compile(MODULE))
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
-    assert cache.machine_code(image, compiler) == code
+    monkeypatch.setattr(Compiler, "compile", None)
+    assert cache.load_module(image, image.digest(), compiler)
 
 
 def damaged(file):
@@ -60,35 +65,48 @@ def shortened(file):
 
 
 def foreign(file):
-    code = b"another program"
-    file.write_bytes(hashlib.sha256(code).digest() + code)
+    file.write_bytes(with_digest(b"another program"))
 
 
 def open_to_others(file):
-    file.write_bytes(hashlib.sha256(b"x").digest() + b"x")
+    file.write_bytes(with_digest(b"x"))
     file.chmod(0o666)
 
 
 def in_an_open_directory(file):
-    file.write_bytes(hashlib.sha256(b"x").digest() + b"x")
+    file.write_bytes(with_digest(b"x"))
     file.parent.chmod(0o777)
 
 
 def linked(file):
     target = file.with_name("elsewhere")
-    target.write_bytes(hashlib.sha256(b"x").digest() + b"x")
+    target.write_bytes(with_digest(b"x"))
     file.unlink()
     file.symlink_to(target)
 
 
 @pytest.mark.parametrize("spoil", [damaged, shortened, foreign, open_to_others, in_an_open_directory, linked])
 def test_code_is_compiled_again_when_it_cannot_be_trusted(image, compiler, tmp_path, spoil):
-    code = cache.machine_code(image, compiler)
+    cache.load_module(image, image.digest(), compiler)
+    whole = code_file(tmp_path).read_bytes()
     spoil(code_file(tmp_path))
 
-    assert cache.machine_code(image, compiler) == code
-    assert code_file(tmp_path).read_bytes()[32:] == code
+    assert cache.load_module(image, image.digest(), compiler)
+    assert code_file(tmp_path).read_bytes() == whole
     assert not code_file(tmp_path).is_symlink()
+
+
+def test_code_is_read_where_files_cannot_run(image, compiler, tmp_path, monkeypatch):
+    """A home whose file system is mounted without execution keeps code all the same."""
+    cache.load_module(image, image.digest(), compiler)
+    monkeypatch.setattr(Compiler, "compile", None)
+    monkeypatch.setattr(Compiler, "load_file", refuse)
+
+    assert cache.load_module(image, image.digest(), compiler)
+
+
+def refuse(_compiler, path):
+    raise WasmtimeError(f"{path} cannot be mapped to run")
 
 
 def test_image_is_removed_when_it_is_damaged(image, tmp_path):
@@ -149,7 +167,7 @@ def test_leftovers_are_removed_when_no_process_uses_them(image, compiler):
     cache.keep(image)
     other = Image(MODULE, bytes(2 * 65_536))
     cache.keep(other)
-    cache.machine_code(image, compiler)
+    cache.load_module(image, image.digest(), compiler)
     (cache.cache_directory() / f"{other.digest().hex()}.{'1' * 64}.form").write_bytes(b"of an image that is here")
     kept = set(cache.cache_directory().iterdir()) | {unfinished(image, os.getpid())}
     unfinished(image, os.getpid()).write_bytes(b"growing")
@@ -171,12 +189,14 @@ def test_image_is_removed_with_its_code_and_no_other(image, compiler):
     other = Image(MODULE, bytes(2 * 65_536))
     cache.keep(other)
     cache.keep(image)
-    code = cache.machine_code(image, compiler)
+    cache.load_module(image, image.digest(), compiler)
     (cache.cache_directory() / f"{image.digest().hex()}.{'1' * 64}.form").write_bytes(b"compiled actor")
     first, second = cache.kept_images()
 
     assert (first.digest, first.is_released) == (image.digest().hex(), True)
-    assert first.bytes == 24 + len(MODULE) + 65_536 + 32 + len(code) + len(b"compiled actor")
+    assert first.bytes == 24 + len(MODULE) + 65_536 + len(with_digest(compiler.compile(MODULE))) + len(
+        b"compiled actor"
+    )
     assert (second.digest, second.is_released) == (other.digest().hex(), False)
     assert cache.remove_image(first.digest) == first.bytes
     assert cache.kept_images() == (second,)
@@ -199,7 +219,7 @@ def test_sandbox_counts_as_missing_when_wasmtime_is_not_installed(image, monkeyp
 
     cache.keep(image)
     assert cache.is_built()
-    monkeypatch.setattr("trailboss.sandbox.wasmtime_library.distribution", find)
+    monkeypatch.setattr("importlib.metadata.distribution", find)
 
     assert not cache.is_built()
     assert default_engine() == EngineName.NATIVE

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec.structs import asdict as struct_dict
 
+from trailboss.chain import Chain
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command
-from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Mistake, NotFound
 from trailboss.cli.lazy import group
 from trailboss.cli.targets import find_timer, resolve_timer
@@ -304,7 +304,7 @@ def events(
     chain = run.chain
     emitter = run.actor(actor)
     if follow:
-        if isinstance(chain, DirectoryChain):
+        if isinstance(chain, Chain):
             raise Mistake(f"nothing happens in {run.place} by itself", "follow a node, with --url")
         with suppress(KeyboardInterrupt):
             _follow(chain.follow(since, name, emitter), as_json=run.as_json)

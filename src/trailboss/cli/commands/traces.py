@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
+from trailboss.chain import Chain
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command
-from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.targets import resolve_execution
 from trailboss.primitives.octets import Hash32
 from trailboss.views.trace.executions import find_execution, one_of, trace_height
@@ -32,11 +32,9 @@ def trace(
     chain = run.chain
     found = resolve_execution(chain, subject)
     if run.as_json:
-        output.print_json(
-            _traces(chain, found, quiet=True) if isinstance(chain, DirectoryChain) else chain.trace(found)
-        )
+        output.print_json(_traces(chain, found, quiet=True) if isinstance(chain, Chain) else chain.trace(found))
         return
-    if isinstance(chain, DirectoryChain):
+    if isinstance(chain, Chain):
         _draw(_traces(chain, found, quiet=False).tree(calls=calls, lines=lines))
     else:
         _draw(chain.trace_tree(found, calls=calls, lines=lines))
@@ -44,14 +42,14 @@ def trace(
         output.note("the sandbox counts no cycles by line")
 
 
-def _traces(chain: DirectoryChain, subject: int | Hash32, *, quiet: bool) -> BlockTraces:
+def _traces(chain: Chain, subject: int | Hash32, *, quiet: bool) -> BlockTraces:
     if isinstance(subject, int):
         return _block_traces(chain, subject, quiet=quiet)
     place = find_execution(chain, subject)
     return one_of(_block_traces(chain, place.height, quiet=quiet), place)
 
 
-def _block_traces(chain: DirectoryChain, height: int, *, quiet: bool) -> BlockTraces:
+def _block_traces(chain: Chain, height: int, *, quiet: bool) -> BlockTraces:
     with output.progress("replaying", height, quiet=quiet) as advance:
         return trace_height(chain, height, advance)
 

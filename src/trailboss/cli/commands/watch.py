@@ -10,9 +10,6 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec import Struct
 from msgspec.structs import replace
-from rich import text as rich_text
-from rich.console import Group
-from rich.live import Live
 
 from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
 from trailboss.cli.command import Invocation, command
@@ -143,6 +140,8 @@ class Tower:
         elif self._wanted.alert is not None or not printer.is_terminal:
             yield self.show
         else:
+            from rich.live import Live  # noqa: PLC0415
+
             with Live(console=printer, auto_refresh=False) as live:
                 yield lambda found: live.update(self._drawn(found), refresh=True)
 
@@ -155,12 +154,15 @@ class Tower:
             typer.echo()
             print_table("Payers", COLUMNS, self._rows(found), NOBODY)
 
-    def _drawn(self, found: Watch) -> Group:
+    def _drawn(self, found: Watch) -> Any:
+        from rich.console import Group  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
         facts = _facts(found)
         width = max(map(len, facts))
-        lines = rich_text.Text("\n".join(f"{label:{width}}  {value}" for label, value in facts.items()))
+        lines = Text("\n".join(f"{label:{width}}  {value}" for label, value in facts.items()))
         if not found.payers:
-            return Group(lines, rich_text.Text(NOBODY))
+            return Group(lines, Text(NOBODY))
         return Group(lines, fitting_table(console(), "Payers", COLUMNS, self._rows(found)))
 
     def _cut(self, found: Watch) -> Watch:

@@ -10,8 +10,8 @@ from trailboss.params import ChainParams, load_params
 class Image(Struct, frozen=True):
     """CPython with the engine in it: a module, and the memory that it begins with."""
 
-    module: bytes  # WebAssembly
-    memory: bytes
+    module: bytes | memoryview  # WebAssembly
+    memory: bytes | memoryview
 
     def digest(self) -> bytes:
         """Return the 32 bytes by which a genesis states the image."""

@@ -5,7 +5,6 @@ escape. HTML is escaped here and nowhere else.
 """
 
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -288,5 +287,7 @@ def _html(node: TreeNode, *, is_open: bool) -> str:
 
 
 def _html_piece(piece: TreePiece) -> str:
+    from html import escape  # noqa: PLC0415  # only a notebook's
+
     words = escape(piece.text)
     return f'<span style="{_CSS[piece.style]}">{words}</span>' if piece.style else words

@@ -6,17 +6,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.event_loop import on_loop
 from tests.unit.node.service.conftest import on_node
-from tests.unit.node.service.world import PATIENCE, TIGHT, gift, person
+from tests.unit.node.service.world import PATIENCE, TIGHT, Notes, gift, person
+from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction, draft_unsigned
-from trailboss.mempool import AdmissionStatus
+from trailboss.chain.opening import GenesisOptions, new_genesis
+from trailboss.mempool import AdmissionStatus, Mempool
 from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.node.block_builder import StoppingError
 from trailboss.node.options import AUTO, MANUAL, NodeOptions, Pace
 from trailboss.node.service import FAILED, RUNNING, STOPPING_STATUS, Node
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import ZERO_HASH
+from trailboss.sandbox.engines import SharedNativeEngine
 
 ECHO = b"""
 def echo(payload):
@@ -200,3 +204,20 @@ async def test_those_who_wait_hear_of_it_when_the_node_stops(node: Node) -> None
     await node.close()
     assert node.index.is_closed
     assert node.health.status == STOPPING_STATUS
+
+
+@pytest.mark.parametrize("height", [0, 1])
+@on_loop
+async def test_engine_is_loaded_at_the_start_when_the_chain_may_have_actors(
+    monkeypatch: pytest.MonkeyPatch, height: int
+) -> None:
+    """At genesis a chain has none: an engine takes memory, which a chain of transfers never needs."""
+    loaded = []
+    monkeypatch.setattr(SharedNativeEngine, "prepare", lambda engine: loaded.append(engine))  # noqa: PLW0108  # bound to it
+    chain = Chain(new_genesis(GenesisOptions()))
+    list(chain.advance_to(height))
+    node = Node(chain, Mempool(), Notes(), NodeOptions(pace=MANUAL))
+    node.start()
+    await node.do(lambda _: None)
+    await node.close()
+    assert loaded == [chain.engine] * height

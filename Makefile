@@ -36,6 +36,8 @@ ENGINE_SOURCE := github.com/cometbft/cometbft
 TESTNET := .testnet
 # The peer of a development node.
 ANVIL := @foundry-rs/anvil@1.7.1
+# Samples what a process does.
+SAMPLER := py-spy==0.4.3
 # Which study `make study` runs; `.venv/bin/trailboss study list` has them.
 STUDY ?= fairness-window
 # How long a soak lasts.
@@ -43,7 +45,7 @@ MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench bench-peers versions cover lock clean
+.PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench bench-flames bench-peers versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -128,6 +130,10 @@ bench-peers: $(READY) ## a node beside Anvil, which npm installs into .peers/
 	@test -e .peers/node_modules || ! command -v npm >/dev/null || \
 		npm install --prefix .peers --no-audit --no-fund --loglevel error $(ANVIL) || true
 	@$(BIN)/python -m benchmarks peers
+
+bench-flames: $(READY) ## flame graphs of a transfer and of a fire, which py-spy takes, into docs/pictures/
+	@test -x $(BIN)/py-spy || $(PIP) $(SAMPLER)
+	@$(BIN)/python -m benchmarks.flames docs/pictures
 
 reference: $(READY) ## write the generated pages, the pictures and the demo in the README again
 	$(BIN)/python -m tools.reference

@@ -71,8 +71,8 @@ def run(rounds: int, large: bool) -> Report:
         Case(name="frame, functions", sample=frame_sample(RAW), seconds_max=150e-6),
         Case(name="frame, class", sample=frame_sample(CLASS)),
         Case(name="frame, SDK Clock", sample=frame_sample(CLOCK)),
-        Case(name="fire, functions", sample=_fire(RAW)),
-        Case(name="fire, SDK Clock", sample=_fire(CLOCK)),
+        Case(name="fire, functions", sample=fire_sample(RAW)),
+        Case(name="fire, SDK Clock", sample=fire_sample(CLOCK)),
         Case(name="SimulatedChain, fire, SDK Clock", sample=_peer(), beside="fire, SDK Clock"),
     ]
     if is_built():
@@ -90,8 +90,8 @@ def run(rounds: int, large: bool) -> Report:
                 beside="frame, SDK Clock",
                 seconds_max=400e-6,
             ),
-            Case(name="sandbox: fire, functions", sample=_fire(RAW, image), beside="fire, functions"),
-            Case(name="sandbox: fire, SDK Clock", sample=_fire(CLOCK, image), beside="fire, SDK Clock"),
+            Case(name="sandbox: fire, functions", sample=fire_sample(RAW, image), beside="fire, functions"),
+            Case(name="sandbox: fire, SDK Clock", sample=fire_sample(CLOCK, image), beside="fire, SDK Clock"),
         ]
     measure(report, cases, rounds)
     report.notes += [] if is_built() else ["The sandbox is not built: run make sandbox."]
@@ -152,7 +152,8 @@ def frame_sample(source: str, image: bytes = b"", each: Callable[[float], None] 
     return sample
 
 
-def _fire(source: str, image: bytes = b"") -> Callable[[], float]:
+def fire_sample(source: str, image: bytes = b"") -> Callable[[], float]:
+    """Return a sample of a block of `FIRES` fires, on the native engine or in a sandbox's image."""
     world = _world(source, image)
     chain = world.chain
     world.plant([chain.height + 2] * FIRES, HANDLER, CYCLES)

@@ -6,7 +6,8 @@ frame costs the same as every later one. Decision: D-40.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from itertools import chain
+from operator import attrgetter, is_
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -149,7 +150,7 @@ class Library:
         self.sdk_builtins = names | idle.instruments()
         self._first = Shared(frozenset(), (), ())
         self._rebound: list[tuple[dict[str, object], str, object]] = []
-        self._lent = False
+        self._lent: Mapping[str, object] | None = None  # the instruments of the frame that has the SDK
         for module in (pvm_host, *self._private.values()):
             self._protect(module)
         self._protect_functions(self.builtins.values())
@@ -195,22 +196,20 @@ class Library:
         Only frames whose program imports the SDK need it.
         """
         self.prepare()
-        instruments_before = {name: self.sdk_builtins[name] for name in instruments}
+        outer, self._lent = self._lent, instruments
+        self.sdk_builtins.update(instruments)
+        if outer is None:
+            return self._restore
+
+        # The frame that calls goes on with the SDK as it left it.
+        before = self._first.captured()
         rebound_before = [(space, name, space.get(name, ABSENT)) for space, name, _ in self._rebound]
         locals_before = [(each, each.__dict__) for each in self._locals]
-        self.sdk_builtins.update(instruments)
-        outer, self._lent = self._lent, True
-        before = self._first
-        if outer:
-            # The frame that calls goes on with the SDK as it left it.
-            before = before.captured()
-            self._first.restore()
-        _bind(self._rebound)
-        for each in self._locals:
-            each.__dict__ = {}
+        self._restore()
+        self._lent = instruments
 
         def end() -> None:
-            self.sdk_builtins.update(instruments_before)
+            self.sdk_builtins.update(outer)
             self._lent = outer
             before.restore()
             _bind(rebound_before)
@@ -218,6 +217,27 @@ class Library:
                 each.__dict__ = attributes
 
         return end
+
+    def is_first(self) -> bool:
+        """Return whether the SDK is as every frame finds it."""
+        return (
+            same(map(_held, self._first.captured().puts), map(_held, self._first.puts))
+            and all(space.get(name, ABSENT) is value for space, name, value in self._rebound)
+            and not any(map(vars, self._locals))
+        )
+
+    def foreign(self) -> set[int]:
+        """Return the identities of everything that no actor has made."""
+        shown = (value for facade in self._facades.values() for value in vars(facade).values())
+        return self.shared.union(map(identity, shown), (identity(self.builtins),))
+
+    def _restore(self) -> None:
+        """Put the SDK into its first state."""
+        self._lent = None
+        self._first.restore()
+        _bind(self._rebound)
+        for each in self._locals:
+            each.__dict__ = {}
 
     def _find(self, name: str, *, for_actors: bool) -> ModuleType:
         if name in self._loaded:
@@ -278,6 +298,17 @@ class Library:
         created = FrameLocal()
         self._locals.append(created)
         return created
+
+
+def same(found: Iterable[Iterable[object]], first: Iterable[Iterable[object]]) -> bool:
+    """Return whether containers hold the very objects that they held; the code of none of these runs."""
+    items, kept = [*chain.from_iterable(found)], [*chain.from_iterable(first)]
+    return len(items) == len(kept) and all(map(is_, items, kept))
+
+
+def _held(put: tuple[type, Any, Any]) -> list[object]:
+    _, container, content = put
+    return [container, *content, *(content.values() if isinstance(content, dict) else ())]
 
 
 def _bind(values: list[tuple[dict[str, object], str, object]]) -> None:

@@ -41,6 +41,7 @@ PROGRAMS_KEPT: Final = 512
 TEXTS_KEPT: Final = 512
 ACTOR_NAME: Final = "actor"  # ``__name__`` of an actor's module
 SDK_ACTOR_MARK: Final = "_is_cowboy_actor"  # attribute that the SDK's ``@actor`` sets on a class
+OWN_ATTRIBUTES: Final = ("address", "deployer")  # what a frame sets on a plain class, for the running actor
 SHOWN_HASH: Final = 8
 EDITOR: Final = "pydevd"  # what editors debug with; its breakpoints are not in the source
 _CHANGES_NOTHING: Final = frozenset((
@@ -282,12 +283,13 @@ class NativeEngine:
 
     def _loaded(self, program: Program, gauge: Gauge) -> dict[str, Any]:
         """Run the program's module; return its names."""
-        space: dict[str, Any] = gauge.instruments()
         names = self._library.builtins
         if self._breakpoints and program.has_breakpoint:
             # A debugger stops in the function that calls it, so no function stands between.
             names = {**names, BREAKPOINT: gauge.debugger if isinstance(gauge, WatchedGauge) else _go_on}
-        space |= {"__name__": ACTOR_NAME, "__builtins__": names, "pvm_host": self._pvm_host}
+        space: dict[str, Any] = {
+            **gauge.instruments(), "__name__": ACTOR_NAME, "__builtins__": names, "pvm_host": self._pvm_host,
+        }  # fmt: skip
         exec(program.code, space)
         return space
 
@@ -360,7 +362,7 @@ def _go_on() -> None:
 def _instance(kind: Any, frame: Frame) -> object:
     """Return an instance of an actor's class; plain classes get their address and deployer as attributes."""
     if isinstance(kind, type) and SDK_ACTOR_MARK not in vars(kind):
-        for name, value in (("address", frame.actor), ("deployer", frame.deployer)):
+        for name, value in zip(OWN_ATTRIBUTES, (frame.actor, frame.deployer), strict=True):
             if not hasattr(kind, name):
                 type.__setattr__(kind, name, bytes(value))
     return kind()
@@ -405,6 +407,7 @@ frame has its own. The caller waits: nothing runs concurrently.
 STACK_BYTES: Final = 64 * 2**20  # address space of a fresh stack; only what is used takes memory
 RECURSION_LIMIT: Final = 8_000
 """CPython's own limit while frames run: above 8 frames of 256 calls at up to three of its levels each."""
+_SILENT: Final = [("ignore", None, Warning, None, 0)]  # filters of warnings
 
 
 @contextmanager
@@ -414,14 +417,15 @@ def deep_calls() -> Iterator[None]:
     The garbage collector would run guest code at varying moments, and a warnings filter could turn a warning of one
     version into an exception.
     """
-    collects, limit = gc.isenabled(), sys.getrecursionlimit()
+    collects, limit, filters = gc.isenabled(), sys.getrecursionlimit(), warnings.filters
     gc.disable()
     sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+    # What `warnings.catch_warnings` does beside takes as long as a frame's entry.
+    warnings.filters = _SILENT
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
+        warnings.filters = filters
         sys.setrecursionlimit(limit)
         if collects:
             gc.enable()

@@ -1,0 +1,52 @@
+"""Which programs are constant: no frame changes what their module makes, as far as the source shows. Decision: D-123.
+
+What is not certain is not constant. `trailboss.vm.module_content` compares what the source cannot show.
+"""
+
+import ast
+from typing import Final
+
+from trailboss.metering.syntax import nodes_of
+from trailboss.vm.rules import BREAKPOINT, HOST, is_sdk
+
+_HARMLESS: Final = frozenset((
+    *("base64", "collections", "collections.abc", "hashlib", "hmac", "itertools", "json", "math", "re", "string"),
+    *("struct", "typing"),
+))  # fmt: skip
+"""Modules of the standard library that set nothing for the whole frame, and change nothing without a trace."""
+_SPECIAL: Final = frozenset(("__init__", "__str__", "__repr__", "__eq__", "__name__"))
+"""Special names that change nothing, and methods that run in frames alone."""
+_WORDS: Final = frozenset((
+    *("getattr", "setattr", "delattr", "vars", "globals", "exec", "compile", BREAKPOINT),
+    *("ast", "dataclasses", "decimal", "functools", "importlib", "inspect", "operator", "sys", "threading"),
+    *("Capture", "carry", "continuation", "models"),
+))  # fmt: skip
+"""Names by which a program, also through a module of the SDK, reaches attributes by text or changes a function."""
+_NEVER: Final = (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef, ast.MatchClass)
+
+
+def is_constant(tree: ast.Module) -> bool:
+    """Return whether a program can change what its module makes only where it is seen: in containers."""
+    return all(map(_is_harmless, nodes_of(tree)))
+
+
+def _is_harmless(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=value, attr=name, ctx=context):
+            is_own = isinstance(value, ast.Name) and value.id == "self"
+            return _is_usual(name) and (is_own or isinstance(context, ast.Load))
+        case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return _is_usual(name)
+        case ast.Import(names=imports):
+            return all(_is_known(each.name) for each in imports)
+        case ast.ImportFrom(module=module, names=imports):
+            return _is_known(str(module)) and all(_is_usual(each.name) and each.name != "*" for each in imports)
+    return not isinstance(node, _NEVER)
+
+
+def _is_usual(name: str) -> bool:
+    return name not in _WORDS and (name in _SPECIAL or not name.startswith("__"))
+
+
+def _is_known(module: str) -> bool:
+    return module == HOST or module in _HARMLESS or is_sdk(module)

@@ -1,0 +1,112 @@
+"""What the run of a module has made: its containers and what they hold, so that a change of one is found."""
+
+from collections.abc import Callable, Container, Iterable
+from functools import partial
+from itertools import chain
+from operator import call, is_
+from types import (
+    CodeType,
+    FunctionType,
+    GenericAlias,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    UnionType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final
+
+from msgspec import Struct
+
+from trailboss.metering.gauge import identity
+from trailboss.vm.guest_modules import Plain
+from trailboss.vm.library import ABSENT
+
+OBJECTS_MAX: Final = 1_024
+"""Objects of a module that is kept: to compare more takes longer than to make them."""
+_UNCHANGING: Final = frozenset(map(identity, (
+    *(bool, int, float, complex, str, bytes, type(None), type(...), CodeType, GenericAlias, UnionType),
+    *(GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorType),
+)))  # fmt: skip
+"""Types of objects that stay as they are."""
+_IS_MADE: Final = 1 << 9  # flag of a class that Python code has made; no program changes another
+Reader = Callable[[], Iterable[Any]]
+"""Lists what a container holds, without any code of a program."""
+
+
+class ModuleContent(Struct, frozen=True, eq=False):
+    """The containers of a module that has run, and its own classes."""
+
+    readers: tuple[Reader, ...]  # of the containers that held something
+    first: tuple[object, ...]  # what they held
+    empty: tuple[Any, ...]  # the containers that held nothing: most of them, the attributes of functions
+    classes: tuple[type, ...]
+
+    def is_first(self) -> bool:
+        """Return whether every container holds the very objects that it held."""
+        found = tuple(chain.from_iterable(map(call, self.readers)))
+        return len(found) == len(self.first) and all(map(is_, found, self.first)) and not any(self.empty)
+
+
+def find_content(space: dict[str, Any], leaves: Container[int]) -> ModuleContent | None:
+    """Return what a module has made, or None if something in it can change without a trace in its containers.
+
+    Args:
+        space: The names of the module.
+        leaves: Identities of values that are not the program's.
+    """
+    seen: dict[int, object] = {}
+    readers: list[Reader] = []
+    empty: list[Any] = []
+    classes: list[type] = []
+    waiting: list[Any] = [space]
+    while waiting:
+        each = waiting.pop()
+        if identity(type(each)) in _UNCHANGING or identity(each) in leaves or identity(each) in seen:
+            continue
+        seen[identity(each)] = each
+        found = _read(each, type(each))
+        if found is None or len(seen) > OBJECTS_MAX:
+            return None
+        container, own, others = found
+        waiting += chain(others, *(reader() for reader in own))
+        if container or container is None:
+            readers += own
+        else:
+            empty.append(container)
+        if type(each) is type and each.__flags__ & _IS_MADE:
+            classes.append(each)
+    first = tuple(chain.from_iterable(map(call, readers)))
+    return ModuleContent(tuple(readers), first, tuple(empty), tuple(classes))
+
+
+def _read(each: Any, kind: Any) -> tuple[Any, list[Reader], Iterable[Any]] | None:
+    """Return the container that an object has, its readers, and what else the object holds; None if it can have more."""
+    if kind is FunctionType:
+        cells = [cell.cell_contents for cell in each.__closure__ or ()]
+        return *_entries(vars(each)), [*(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values(), *cells]
+    if kind is type:
+        if each is Plain or not each.__flags__ & _IS_MADE:
+            return None, [], ()
+        return *_entries(vars(each)), each.__bases__
+    if kind is dict:
+        return *_entries(each), ()
+    if kind is list or kind is set:
+        return each, [each.__iter__], ()
+    if kind is tuple:
+        return None, [], each
+    if kind is property:
+        return None, [], (each.fget, each.fset, each.fdel)
+    if kind is staticmethod or kind is classmethod:
+        return *_entries(vars(each)), (each.__func__,)
+    if kind.__base__ is Plain and not kind.__dictoffset__:  # an object with slots, such as the SDK has for a class
+        slots = [name for name, value in vars(kind).items() if type(value) is MemberDescriptorType]
+        return None, [partial(_slots, slots, each)], (kind,)
+    return None
+
+
+def _entries(space: Any) -> tuple[Any, list[Reader]]:
+    return space, [space.__iter__, space.values]
+
+
+def _slots(names: list[str], each: Any) -> list[Any]:
+    return [getattr(each, name, ABSENT) for name in names]

@@ -19,9 +19,10 @@ _SPECIAL: Final = frozenset(("__init__", "__str__", "__repr__", "__eq__", "__nam
 _WORDS: Final = frozenset((
     *("getattr", "setattr", "delattr", "vars", "globals", "exec", "compile", BREAKPOINT),
     *("ast", "dataclasses", "decimal", "functools", "importlib", "inspect", "operator", "sys", "threading"),
-    *("Capture", "carry", "continuation", "models"),
+    *("Capture", "carry", "continuation", "models", "_actor_definition"),
 ))  # fmt: skip
-"""Names by which a program, also through a module of the SDK, reaches attributes by text or changes a function."""
+"""Names by which a program, also through a module of the SDK, reaches attributes by text, changes a function, or sees
+what the SDK keeps of a class."""
 _NEVER: Final = (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef, ast.MatchClass)
 
 

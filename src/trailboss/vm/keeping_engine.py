@@ -5,6 +5,7 @@ Each frame pays for the run, to the cycle, as if it had taken place. Decision: D
 
 import sys
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 from msgspec import Struct
@@ -108,6 +109,9 @@ class KeepingEngine(NativeEngine):
             return super()._gauge_of(program, meter)
         module.gauge.reopen(meter, *module.counts)
         return module.gauge
+
+    def _begin(self, gauge: Gauge) -> Callable[[], None]:
+        return self._library.begin(gauge.instruments(), special=self._shelf is None)
 
     def _loaded(self, program: Program, gauge: Gauge) -> dict[str, Any]:
         shelf = self._shelf

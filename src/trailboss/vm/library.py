@@ -11,7 +11,7 @@ from operator import attrgetter, is_
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trailboss.metering.call_prices import Calls
 from trailboss.metering.gauge import Gauge, identity
@@ -68,8 +68,8 @@ class Shared(Struct, frozen=True):
                 container.clear()
 
 
-def find_shared(modules: Iterable[ModuleType]) -> Shared:
-    """Find the objects that can be reached from modules of the SDK.
+def find_shared(modules: Iterable[ModuleType], *, special: bool = True) -> Shared:
+    """Find the objects that can be reached from modules of the SDK, or those without the help of special names.
 
     Objects other than the SDK's own count, but their contents are not searched: functions and classes of this process.
     """
@@ -88,20 +88,23 @@ def find_shared(modules: Iterable[ModuleType]) -> Shared:
                 empty.append(each)
             elif isinstance(each, kind):
                 puts.append((kind, each, kind.copy(each)))
-        waiting += _parts(each)
+        waiting += _parts(each, special)
     settable = (key for key, each in seen.items() if not isinstance(each, tuple | frozenset))
     return Shared(frozenset(settable), tuple(puts), tuple(empty))
 
 
-def _parts(each: object) -> Iterator[object]:
+def _parts(each: object, special: bool) -> Iterator[object]:
     """Yield what an object holds."""
     match each:
         case ModuleType() if is_sdk(each.__name__):
-            yield from (value for name, value in vars(each).items() if name != "__builtins__")
+            names = vars(each).items()
+            yield from (value for name, value in names if name != "__builtins__" and (special or name[:2] != "__"))
         case type() if _is_sdk(each):
-            yield from vars(each).values()
+            kept = FunctionType | staticmethod | classmethod
+            yield from (each for name, each in vars(each).items() if special or name[:2] != "__" or isinstance(each, kept))
         case FunctionType() if _is_sdk(each):
-            yield from (each.__defaults__, each.__kwdefaults__, each.__dict__)
+            yield from (each.__defaults__, each.__dict__)
+            yield from (each.__kwdefaults__,) if special else (each.__kwdefaults__ or {}).values()
             yield from (cell.cell_contents for cell in each.__closure__ or ())
         case staticmethod() | classmethod():
             yield each.__func__
@@ -148,7 +151,7 @@ class Library:
         self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
         names = guest_modules.sdk_builtins(self.import_for_sdk, compile_text, write, self.calls)
         self.sdk_builtins = names | idle.instruments()
-        self._first = Shared(frozenset(), (), ())
+        self._first = self._ordinary = Shared(frozenset(), (), ())
         self._rebound: list[tuple[dict[str, object], str, object]] = []
         self._lent: Mapping[str, object] | None = None  # the instruments of the frame that has the SDK
         for module in (pvm_host, *self._private.values()):
@@ -190,16 +193,16 @@ class Library:
         if SDK not in self._loaded:
             self._load_sdk()
 
-    def begin(self, instruments: Mapping[str, object]) -> Callable[[], None]:
+    def begin(self, instruments: Mapping[str, object], *, special: bool = True) -> Callable[[], None]:
         """Give the SDK to one frame, in its first state; return what gives it back to the frame before.
 
-        Only frames whose program imports the SDK need it.
+        Only frames whose program imports the SDK need it. A program without special names needs less put back.
         """
         self.prepare()
         outer, self._lent = self._lent, instruments
         self.sdk_builtins.update(instruments)
         if outer is None:
-            return self._restore
+            return self._restore if special else self._restore_ordinary
 
         # The frame that calls goes on with the SDK as it left it.
         before = self._first.captured()
@@ -231,10 +234,13 @@ class Library:
         shown = (value for facade in self._facades.values() for value in vars(facade).values())
         return self.shared.union(map(identity, shown), (identity(self.builtins),))
 
-    def _restore(self) -> None:
-        """Put the SDK into its first state."""
+    def _restore_ordinary(self) -> None:
+        self._restore(self._ordinary)
+
+    def _restore(self, shared: Shared | None = None) -> None:
+        """Put the SDK into its first state, or some of it."""
         self._lent = None
-        self._first.restore()
+        (shared or self._first).restore()
         _bind(self._rebound)
         for each in self._locals:
             each.__dict__ = {}
@@ -253,6 +259,7 @@ class Library:
         modules = [self._find(name, for_actors=False) for name in sdk_module_names()]
         self._has_sdk = True
         self._first = find_shared(modules)
+        self._ordinary = structs.replace(find_shared(modules, special=False), empty=self._first.empty)
         self.shared |= self._first.identities
         for module in modules:
             space = module.__dict__

@@ -1,7 +1,6 @@
 """What the run of a module has made: its containers and what they hold, so that a change of one is found."""
 
 from collections.abc import Callable, Container, Iterable
-from functools import partial
 from itertools import chain
 from operator import call, is_
 from types import (
@@ -9,7 +8,6 @@ from types import (
     FunctionType,
     GenericAlias,
     GetSetDescriptorType,
-    MemberDescriptorType,
     UnionType,
     WrapperDescriptorType,
 )
@@ -19,15 +17,15 @@ from msgspec import Struct
 
 from trailboss.metering.gauge import identity
 from trailboss.vm.guest_modules import Plain
-from trailboss.vm.library import ABSENT
 
 OBJECTS_MAX: Final = 1_024
 """Objects of a module that is kept: to compare more takes longer than to make them."""
 _UNCHANGING: Final = frozenset(map(identity, (
     *(bool, int, float, complex, str, bytes, type(None), type(...), CodeType, GenericAlias, UnionType),
-    *(GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorType),
+    *(GetSetDescriptorType, WrapperDescriptorType),
 )))  # fmt: skip
 """Types of objects that stay as they are."""
+ACTOR_RECORD: Final = "_ActorDefinition"
 _IS_MADE: Final = 1 << 9  # flag of a class that Python code has made; no program changes another
 Reader = Callable[[], Iterable[Any]]
 """Lists what a container holds, without any code of a program."""
@@ -62,6 +60,9 @@ def find_content(space: dict[str, Any], leaves: Container[int]) -> ModuleContent
     while waiting:
         each = waiting.pop()
         if identity(type(each)) in _UNCHANGING or identity(each) in leaves or identity(each) in seen:
+            continue
+        # No constant program reaches what the SDK keeps of a class.
+        if type(each).__name__ == ACTOR_RECORD and identity(type(each)) in leaves:
             continue
         seen[identity(each)] = each
         found = _read(each, type(each))
@@ -98,15 +99,9 @@ def _read(each: Any, kind: Any) -> tuple[Any, list[Reader], Iterable[Any]] | Non
         return None, [], (each.fget, each.fset, each.fdel)
     if kind is staticmethod or kind is classmethod:
         return *_entries(vars(each)), (each.__func__,)
-    if kind.__base__ is Plain and not kind.__dictoffset__:  # an object with slots, such as the SDK has for a class
-        slots = [name for name, value in vars(kind).items() if type(value) is MemberDescriptorType]
-        return None, [partial(_slots, slots, each)], (kind,)
     return None
 
 
 def _entries(space: Any) -> tuple[Any, list[Reader]]:
     return space, [space.__iter__, space.values]
 
-
-def _slots(names: list[str], each: Any) -> list[Any]:
-    return [getattr(each, name, ABSENT) for name in names]

@@ -212,7 +212,7 @@ class NativeEngine:
         with deep_calls() if before is None else nullcontext():
             try:
                 if program.uses_sdk:
-                    give_back = self._library.begin(gauge.instruments())
+                    give_back = self._begin(gauge)
                 self._library.calls.gauge = gauge
                 self._running = Running(site, gauge, program)
                 # A context of its own, so that a frame's decimal settings are its own too.
@@ -223,6 +223,9 @@ class NativeEngine:
                 self._running = before
                 if give_back is not None:
                     give_back()
+
+    def _begin(self, gauge: Gauge) -> Callable[[], None]:
+        return self._library.begin(gauge.instruments())
 
     def _gauge_of(self, program: Program, meter: Meter) -> Gauge:
         limits = meter, self._params.limits.recursion_depth_max, self._library.shared

@@ -11,8 +11,8 @@ import linecache
 import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from contextvars import Context
 from types import CodeType, CoroutineType, FunctionType, ModuleType
 from typing import Any, Final, TypeVar
@@ -157,7 +157,7 @@ class NativeEngine:
 
     def check_source(self, source: str, code_hash: bytes) -> None:
         """Check and compile a source; see `Engine.check_source`."""
-        with deep_calls():
+        with DeepCalls():
             tree = check_program(source, self._params.limits.source_bytes_max, breakpoints=self._breakpoints)
             self._program(source, code_hash, tree)
 
@@ -209,7 +209,7 @@ class NativeEngine:
         before, self._running = self._running, None
         gauge_before = self._library.calls.gauge
         give_back: Callable[[], None] | None = None
-        with deep_calls() if before is None else nullcontext():
+        with DeepCalls() if before is None else nullcontext():
             try:
                 if program.uses_sdk:
                     give_back = self._begin(gauge)
@@ -312,7 +312,7 @@ class NativeEngine:
         program = self._programs.get(code_hash)
         if program is None:
             filename = self._files.get(code_hash, f"<actor {code_hash[:SHOWN_HASH].hex()}>")
-            with deep_calls():
+            with DeepCalls():
                 program = compile_program(source, filename, self._params.source, tree)
             self._programs[code_hash] = program
             self._may_stop |= self._breakpoints and program.has_breakpoint
@@ -413,22 +413,25 @@ RECURSION_LIMIT: Final = 8_000
 _SILENT: Final = [("ignore", None, Warning, None, 0)]  # filters of warnings
 
 
-@contextmanager
-def deep_calls() -> Iterator[None]:
-    """Allow deep calls, and shield the process from guests.
+class DeepCalls:
+    """A context that allows deep calls, and shields the process from guests.
 
     The garbage collector would run guest code at varying moments, and a warnings filter could turn a warning of one
     version into an exception.
     """
-    collects, limit, filters = gc.isenabled(), sys.getrecursionlimit(), warnings.filters
-    gc.disable()
-    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
-    # What `warnings.catch_warnings` does beside takes as long as a frame's entry.
-    warnings.filters = _SILENT
-    try:
-        yield
-    finally:
-        warnings.filters = filters
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        limit = sys.getrecursionlimit()
+        self._before = gc.isenabled(), limit, warnings.filters
+        gc.disable()
+        sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+        # What `warnings.catch_warnings` does beside takes as long as all the rest of a frame's entry.
+        warnings.filters = _SILENT
+
+    def __exit__(self, *_error: object) -> None:
+        collects, limit, warnings.filters = self._before
         sys.setrecursionlimit(limit)
         if collects:
             gc.enable()

@@ -132,7 +132,7 @@ class KeepingEngine(NativeEngine):
             space = super()._loaded(shelf.program, gauge)
         finally:
             self._running = running
-        content = find_content(space, self._library.foreign().union(map(identity, gauge.instruments().values())))
+        content = find_content(space, len(gauge.instruments()), self._library.foreign())
         shelf.is_constant = content is not None and not site.is_asked and self._library.is_first()
         if content is not None and shelf.is_constant:
             owned = tuple((kind, name) for kind in content.classes for name in OWN_ATTRIBUTES if name not in vars(kind))

@@ -232,7 +232,7 @@ class Library:
     def foreign(self) -> set[int]:
         """Return the identities of everything that no actor has made."""
         shown = (value for facade in self._facades.values() for value in vars(facade).values())
-        return self.shared.union(map(identity, shown), (identity(self.builtins),))
+        return self.shared.union(map(identity, shown), map(identity, (self.builtins, guest_modules.Plain)))
 
     def _restore_ordinary(self) -> None:
         self._restore(self._ordinary)

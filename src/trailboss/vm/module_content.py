@@ -1,9 +1,10 @@
 """What the run of a module has made: its containers and what they hold, so that a change of one is found."""
 
 from collections.abc import Callable, Container, Iterable
-from itertools import chain
+from itertools import chain, islice
 from operator import call, is_
 from types import (
+    CellType,
     CodeType,
     FunctionType,
     GenericAlias,
@@ -16,10 +17,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from trailboss.metering.gauge import identity
-from trailboss.vm.guest_modules import Plain
 
-OBJECTS_MAX: Final = 1_024
-"""Objects of a module that is kept: to compare more takes longer than to make them."""
+ITEMS_MAX: Final = 512
+"""Items in all containers of a module that is kept: to compare more takes longer than to make them."""
 _UNCHANGING: Final = frozenset(map(identity, (
     *(bool, int, float, complex, str, bytes, type(None), type(...), CodeType, GenericAlias, UnionType),
     *(GetSetDescriptorType, WrapperDescriptorType),
@@ -45,50 +45,48 @@ class ModuleContent(Struct, frozen=True, eq=False):
         return len(found) == len(self.first) and all(map(is_, found, self.first)) and not any(self.empty)
 
 
-def find_content(space: dict[str, Any], leaves: Container[int]) -> ModuleContent | None:
+def find_content(space: dict[str, Any], names: int, leaves: Container[int]) -> ModuleContent | None:
     """Return what a module has made, or None if something in it can change without a trace in its containers.
 
     Args:
-        space: The names of the module.
+        space: The names of the module, after others.
+        names: How many others.
         leaves: Identities of values that are not the program's.
     """
-    seen: dict[int, object] = {}
-    readers: list[Reader] = []
+    seen: dict[int, object] = {identity(space): space}
+    readers: list[Reader] = [lambda: islice(space, names, None), lambda: islice(space.values(), names, None)]
     empty: list[Any] = []
     classes: list[type] = []
-    waiting: list[Any] = [space]
+    waiting = [*readers[1]()]
     while waiting:
         each = waiting.pop()
         if identity(type(each)) in _UNCHANGING or identity(each) in leaves or identity(each) in seen:
             continue
-        # No constant program reaches what the SDK keeps of a class.
-        if type(each).__name__ == ACTOR_RECORD and identity(type(each)) in leaves:
-            continue
         seen[identity(each)] = each
-        found = _read(each, type(each))
-        if found is None or len(seen) > OBJECTS_MAX:
+        found = _read(each, type(each), leaves)
+        if found is None:
             return None
         container, own, others = found
         waiting += chain(others, *(reader() for reader in own))
-        if container or container is None:
+        if container:
             readers += own
-        else:
+        elif own:
             empty.append(container)
-        if type(each) is type and each.__flags__ & _IS_MADE:
+        if own and type(each) is type:
             classes.append(each)
     first = tuple(chain.from_iterable(map(call, readers)))
-    return ModuleContent(tuple(readers), first, tuple(empty), tuple(classes))
+    return ModuleContent(tuple(readers), first, tuple(empty), tuple(classes)) if len(first) <= ITEMS_MAX else None
 
 
-def _read(each: Any, kind: Any) -> tuple[Any, list[Reader], Iterable[Any]] | None:
-    """Return the container that an object has, its readers, and what else the object holds; None if it can have more."""
+def _read(each: Any, kind: Any, leaves: Container[int]) -> tuple[Any, list[Reader], Iterable[Any]] | None:
+    """Return the container that an object is or has, its readers, and what else the object holds.
+
+    None for an object that may hold something else.
+    """
     if kind is FunctionType:
-        cells = [cell.cell_contents for cell in each.__closure__ or ()]
-        return *_entries(vars(each)), [*(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values(), *cells]
+        return *_entries(vars(each)), [*(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values(), *_cells(each)]
     if kind is type:
-        if each is Plain or not each.__flags__ & _IS_MADE:
-            return None, [], ()
-        return *_entries(vars(each)), each.__bases__
+        return (*_entries(vars(each)), each.__bases__) if each.__flags__ & _IS_MADE else _NOTHING
     if kind is dict:
         return *_entries(each), ()
     if kind is list or kind is set:
@@ -99,9 +97,16 @@ def _read(each: Any, kind: Any) -> tuple[Any, list[Reader], Iterable[Any]] | Non
         return None, [], (each.fget, each.fset, each.fdel)
     if kind is staticmethod or kind is classmethod:
         return *_entries(vars(each)), (each.__func__,)
-    return None
+    # No constant program reaches what the SDK keeps of a class.
+    return _NOTHING if identity(kind) in leaves and kind.__name__ == ACTOR_RECORD else None
+
+
+_NOTHING: Final[tuple[None, list[Reader], tuple[()]]] = None, [], ()
 
 
 def _entries(space: Any) -> tuple[Any, list[Reader]]:
     return space, [space.__iter__, space.values]
 
+
+def _cells(function: FunctionType) -> list[Any]:
+    return [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]

@@ -14,10 +14,11 @@ from trailboss.metering.gauge import Gauge, identity
 from trailboss.metering.meter import Meter
 from trailboss.vm.constancy import is_constant
 from trailboss.vm.engine import CallSite, FrameOutcome
+from trailboss.vm.map_memory import MapMemory
 from trailboss.vm.module_content import ModuleContent, find_content
 from trailboss.vm.native import OWN_ATTRIBUTES, NativeEngine, Running
 from trailboss.vm.program import EntryPoint, Program
-from trailboss.vm.rules import parse
+from trailboss.vm.rules import SDK, parse
 
 MODULES_KEPT: Final = 128
 """Programs whose modules are kept, some KiB each."""
@@ -73,6 +74,8 @@ class KeepingEngine(NativeEngine):
         self._counts_lines = "new_gauge" in named
         self._shelves: OrderedDict[int, Shelf] = OrderedDict()  # by identity of a program
         self._shelf: Shelf | None = None  # of the running frame, if it uses the module or is to keep its own
+        memory = MapMemory(lambda: None if self._shelf is None else self._library.calls.gauge)
+        self._library.wrappers[f"{SDK}.codec"] = {"encode": memory.wrap}
 
     def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
         shelf = self._find_shelf(program, site)

@@ -139,6 +139,7 @@ class Library:
         write: Callable[[str], None],
     ) -> None:
         self.shared: set[int] = set()
+        self.wrappers: dict[str, dict[str, Callable[[Any], Any]]] = {}  # of the SDK's functions, by module and name
         idle = Gauge(Meter(_UNMETERED, _UNMETERED), _UNMETERED, ())
         self.calls = Calls(prices, idle)
         self.builtins = actor_builtins(self.import_for_actor, lambda: self.shared, write, self.calls)
@@ -275,6 +276,8 @@ class Library:
         module.__dict__.update(__builtins__=self.sdk_builtins, __package__=package or name)
         self._loaded[name] = module
         exec(found.code, module.__dict__)
+        for each, wrap in self.wrappers.get(name, {}).items():
+            module.__dict__[each] = wrap(module.__dict__[each])
         for documented, name_there in DOCUMENTED_NAMES.get(name, {}).items():
             module.__dict__.setdefault(documented, attrgetter(name_there)(module))
         if package:

@@ -28,10 +28,8 @@ _PRINTED_BITS: Final = 256
 _PLAIN: Final = frozenset(map(identity, (bool, int, float, str, bytes)))
 _NAMED: Final = (type, FunctionType, BuiltinFunctionType, ModuleType)
 
-_OWN: Final = tuple(
-    (PREFIX + name, name)
-    for name in "charge turn enter leave result begin end suspend resume delegate caught own setter".split()
-)
+_OWN: Final = "charge turn enter leave result begin end suspend resume delegate caught own setter"
+_INSTRUMENTS: Final = tuple((PREFIX + name, name) for name in _OWN.split())
 
 
 class Gauge:
@@ -53,7 +51,7 @@ class Gauge:
     def instruments(self) -> Mapping[str, object]:
         """Return the names that instrumented code calls, bound to this frame."""
         if self._instruments is None:
-            self._instruments = _SHARED | {name: getattr(self, own) for name, own in _OWN}
+            self._instruments = _SHARED | {name: getattr(self, own) for name, own in _INSTRUMENTS}
         return self._instruments
 
     def charge(self, cycles: int) -> None:

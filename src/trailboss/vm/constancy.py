@@ -19,7 +19,7 @@ _SPECIAL: Final = frozenset(("__init__", "__str__", "__repr__", "__eq__", "__nam
 _WORDS: Final = frozenset((
     *("getattr", "setattr", "delattr", "vars", "globals", "exec", "compile", BREAKPOINT),
     *("ast", "dataclasses", "decimal", "functools", "importlib", "inspect", "operator", "sys", "threading"),
-    *("Capture", "carry", "continuation", "models", "_actor_definition"),
+    *("Capture", "capture", "carry", "continuation", "CowboyModel", "models", "_actor_definition"),
 ))  # fmt: skip
 """Names by which a program, also through a module of the SDK, reaches attributes by text, changes a function, or sees
 what the SDK keeps of a class."""

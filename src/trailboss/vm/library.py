@@ -100,8 +100,7 @@ def _parts(each: object, special: bool) -> Iterator[object]:
             names = vars(each).items()
             yield from (value for name, value in names if name != "__builtins__" and (special or name[:2] != "__"))
         case type() if _is_sdk(each):
-            kept = FunctionType | staticmethod | classmethod
-            yield from (each for name, each in vars(each).items() if special or name[:2] != "__" or isinstance(each, kept))
+            yield from (value for name, value in vars(each).items() if special or _is_ordinary(name, value))
         case FunctionType() if _is_sdk(each):
             yield from (each.__defaults__, each.__dict__)
             yield from (each.__kwdefaults__,) if special else (each.__kwdefaults__ or {}).values()
@@ -118,6 +117,10 @@ def _parts(each: object, special: bool) -> Iterator[object]:
             yield from tuple.__iter__(each)
         case _ if _is_sdk(type(each)) and hasattr(each, "__dict__"):
             yield vars(each)
+
+
+def _is_ordinary(name: str, value: object) -> bool:
+    return name[:2] != "__" or isinstance(value, (FunctionType, staticmethod, classmethod))
 
 
 def _is_sdk(each: Callable[..., object]) -> bool:
@@ -151,7 +154,7 @@ class Library:
         self._locals: list[FrameLocal] = []
         self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
         names = guest_modules.sdk_builtins(self.import_for_sdk, compile_text, write, self.calls)
-        self.sdk_builtins = names | idle.instruments()
+        self.sdk_builtins = {**names, **idle.instruments()}
         self._first = self._ordinary = Shared(frozenset(), (), ())
         self._rebound: list[tuple[dict[str, object], str, object]] = []
         self._lent: Mapping[str, object] | None = None  # the instruments of the frame that has the SDK

@@ -1,6 +1,6 @@
-"""The SDK's encoding of small maps, remembered: a timer's envelope is the same in each fire, and encoding it takes longest.
+"""The small maps that the SDK has encoded: a timer's envelope is the same in each fire, and to encode it takes longest.
 
-A remembered map costs what its encoding has cost, to the cycle. Decision: D-123.
+A map that is known costs what its encoding has cost, to the cycle. Decision: D-123.
 """
 
 from collections.abc import Callable
@@ -45,9 +45,9 @@ class MapMemory:
             self._known[key] = made, gauge.meter.cycles_used - used
             return made
 
-        update_wrapper(encode, original)
-        del encode.__wrapped__
-        return encode
+        wrapped: Any = update_wrapper(encode, original)
+        del wrapped.__wrapped__
+        return wrapped
 
 
 def _items(value: Any) -> tuple[str | bytes, ...] | None:

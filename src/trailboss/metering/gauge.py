@@ -76,10 +76,7 @@ class Gauge:
             OutOfGas: If the limit is passed, now or earlier.
             RecursionError: If calls nest too deep.
         """
-        meter = self.meter
-        meter.cycles_used += cycles
-        if meter.cycles_used > self._ceiling:
-            self._stop()
+        self.charge(cycles)
         here = self.depth
         if here >= self._deepest:
             self._overflow()

@@ -10,11 +10,9 @@ class OutOfGas(BaseException):
     """
 
 
+# Every block of a program sets an attribute, which takes longer with a Struct.
 class Meter:
-    """Cycles and cells of one frame; what is used is above the limit once exhausted.
-
-    No Struct, whose attributes take longer to set: every few lines of a program set one.
-    """
+    """Cycles and cells of one frame; what is used is above the limit once exhausted."""
 
     __slots__ = ("cells_limit", "cells_used", "cycles_limit", "cycles_used")
 

@@ -18,8 +18,6 @@ _OPEN_OBJECT: Final = b"{"
 _JSON_SPACE: Final = b" \t\r\n"
 _JSON_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPENING, _CLOSING = b"[{", b"]}"
-_SHORT: Final = 256  # bytes of a payload whose route is remembered
-_ROUTES_KEPT: Final = 1_024
 NESTING_MAX: Final = 64  # deepest nesting of arrays and objects in an envelope
 
 
@@ -32,18 +30,15 @@ def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:
     1..=``handler_bytes_max`` UTF-8 bytes falls back to ``handle_timer`` with the payload unchanged. Spec: CIP-5 §4.2.
     Decision: D-04.
     """
-    routed = _short_route(payload) if len(payload) <= _SHORT else _route(payload)
+    routed = _route(payload)
     if routed is None or not _is_name(routed[0], handler_bytes_max):
         return DEFAULT_HANDLER, payload
     return routed
 
 
+@lru_cache(maxsize=256)  # most timers fire with the payload of one before
 def _route(payload: bytes) -> tuple[str, bytes] | None:
     return _from_cbor(payload) or _from_json(payload)
-
-
-# Most timers fire with the payload of the one before.
-_short_route: Final = lru_cache(_ROUTES_KEPT)(_route)
 
 
 def _from_cbor(payload: bytes) -> tuple[str, bytes] | None:

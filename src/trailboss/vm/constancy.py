@@ -7,22 +7,15 @@ import ast
 from typing import Final
 
 from trailboss.metering.syntax import nodes_of
-from trailboss.vm.rules import BREAKPOINT, HOST, is_sdk
+from trailboss.vm.rules import HOST, is_sdk
 
-_HARMLESS: Final = frozenset((
-    *("base64", "collections", "collections.abc", "hashlib", "hmac", "itertools", "json", "math", "re", "string"),
-    *("struct", "typing"),
-))  # fmt: skip
-"""Modules of the standard library that set nothing for the whole frame, and change nothing without a trace."""
-_SPECIAL: Final = frozenset(("__init__", "__str__", "__repr__", "__eq__", "__name__"))
-"""Special names that change nothing, and methods that run in frames alone."""
-_WORDS: Final = frozenset((
-    *("getattr", "setattr", "delattr", "vars", "globals", "exec", "compile", BREAKPOINT),
-    *("ast", "dataclasses", "decimal", "functools", "importlib", "inspect", "operator", "sys", "threading"),
-    *("Capture", "capture", "carry", "continuation", "CowboyModel", "models", "_actor_definition"),
-))  # fmt: skip
-"""Names by which a program, also through a module of the SDK, reaches attributes by text, changes a function, or sees
-what the SDK keeps of a class."""
+_MODULES: Final = "base64 collections collections.abc hashlib hmac itertools json math re string struct typing"
+_HARMLESS: Final = frozenset((HOST, *_MODULES.split()))  # they set nothing for a whole frame
+_SPECIAL: Final = frozenset(("__init__", "__str__", "__repr__", "__eq__", "__name__"))  # names that change nothing
+_REACH: Final = """getattr setattr delattr vars globals exec compile breakpoint ast dataclasses decimal functools importlib
+    inspect operator sys threading Capture capture carry continuation CowboyModel models _actor_definition"""
+_WORDS: Final = frozenset(_REACH.split())
+"""Names by which a program, also through a module of the SDK, reaches attributes by text, or what the SDK hides."""
 _NEVER: Final = (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef, ast.MatchClass)
 
 
@@ -50,4 +43,4 @@ def _is_usual(name: str) -> bool:
 
 
 def _is_known(module: str) -> bool:
-    return module == HOST or module in _HARMLESS or is_sdk(module)
+    return module in _HARMLESS or is_sdk(module)

@@ -5,34 +5,35 @@ Each frame pays for the run, to the cycle, as if it had taken place. Decision: D
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import Struct
 
 from trailboss.metering.gauge import Gauge, identity
 from trailboss.metering.meter import Meter
 from trailboss.vm.constancy import is_constant
+from trailboss.vm.container_content import ContainerContent, content_of, find_content
 from trailboss.vm.engine import CallSite, FrameOutcome
 from trailboss.vm.map_memory import MapMemory
-from trailboss.vm.module_content import ModuleContent, find_content
-from trailboss.vm.native import OWN_ATTRIBUTES, NativeEngine, Running
+from trailboss.vm.native import EDITOR, OWN_ATTRIBUTES, SDK_ACTOR_MARK, NativeEngine
 from trailboss.vm.program import EntryPoint, Program
 from trailboss.vm.rules import SDK, parse
 
 MODULES_KEPT: Final = 128
-"""Programs whose modules are kept, some KiB each."""
+ITEMS_MAX: Final = 512
+"""Items in all containers of a module that is kept: to compare more takes longer than to make them."""
 
 
-class KeptModule(Struct, frozen=True, eq=False):
-    """A module that has run: what it has made, the gauge that its code calls, and what its run has used."""
+class KeptModule(Struct, eq=False):
+    """The module of a program, once it has run; before that without names."""
 
-    space: dict[str, Any]
-    content: ModuleContent
-    owned: tuple[tuple[type, str], ...]  # plain classes, and attributes that they lack until a frame sets them
-    gauge: Gauge
-    counts: tuple[int, int, int]  # allotted bytes, classes and depth
-    cycles: int
+    program: Program
+    space: dict[str, Any] | None = None
+    content: ContainerContent = content_of(())
+    owned: tuple[tuple[type, str], ...] = ()  # plain classes, and attributes that they lack until a frame sets them
+    gauge: Gauge | None = None  # which its code calls
+    counts: tuple[int, int, int] = (0, 0, 0)  # allotted bytes, classes and depth of the gauge
+    cycles: int = 0  # that the run has used
 
     def reset(self) -> bool:
         """Remove what the engine has set for a frame; return whether the module then is as its run has left it."""
@@ -40,27 +41,6 @@ class KeptModule(Struct, frozen=True, eq=False):
             if name in vars(kind):
                 type.__delattr__(kind, name)
         return self.content.is_first()
-
-
-class Shelf(Struct, eq=False):
-    """Where the module of a program is kept. While a frame uses it, nested frames of the program run their own."""
-
-    program: Program
-    is_constant: bool
-    module: KeptModule | None = None
-    is_used: bool = False  # whether a frame uses the module, or is to keep its own
-
-
-class ModuleSite:
-    """A call site that notes whether the module makes a host call or prints, which it does not do when it is kept."""
-
-    def __init__(self, site: CallSite) -> None:
-        self._site = site
-        self.is_asked = False
-
-    def __getattr__(self, name: str) -> Any:
-        self.is_asked = True
-        return getattr(self._site, name)
 
 
 class KeepingEngine(NativeEngine):
@@ -72,73 +52,64 @@ class KeepingEngine(NativeEngine):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._counts_lines = "new_gauge" in named
-        self._shelves: OrderedDict[int, Shelf] = OrderedDict()  # by identity of a program
-        self._shelf: Shelf | None = None  # of the running frame, if it uses the module or is to keep its own
-        memory = MapMemory(lambda: None if self._shelf is None else self._library.calls.gauge)
+        self._modules: OrderedDict[bytes, KeptModule | None] = OrderedDict()  # by hash; None if used, or not to be kept
+        self._module: KeptModule | None = None  # of the running frame, if it is or will be kept
+        memory = MapMemory(lambda: None if self._module is None else self._library.calls.gauge)
         self._library.wrappers[f"{SDK}.codec"] = {"encode": memory.wrap}
 
     def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
-        shelf = self._find_shelf(program, site)
-        outer, self._shelf = self._shelf, shelf
+        outer, self._module = self._module, self._take(program, site)
         try:
             return super()._run(program, entry, site)
         finally:
-            self._shelf = outer
-            if shelf is not None:
-                shelf.is_used = False
-                if shelf.module is not None and not shelf.module.reset():
-                    shelf.is_constant, shelf.module = False, None
+            module, self._module = self._module, outer
+            if module is not None and module.reset() and site.frame.code_hash in self._modules:
+                self._modules[site.frame.code_hash] = module
 
-    def _find_shelf(self, program: Program, site: CallSite) -> Shelf | None:
-        """Return the shelf that a frame uses alone, or None if its module runs and is not kept."""
-        if self._counts_lines or self._may_stop or sys.gettrace() is not None:
+    def _take(self, program: Program, site: CallSite) -> KeptModule | None:
+        """Return the module for this frame alone: nested frames of the program run their own."""
+        if self._counts_lines or self._may_stop or EDITOR in sys.modules or sys.gettrace() is not None:
             return None
-        shelf = self._shelves.get(identity(program))
-        if shelf is None:
-            shelf = self._shelves[identity(program)] = Shelf(program, is_constant(parse(site.frame.source)))
-            if len(self._shelves) > MODULES_KEPT:
-                self._shelves.popitem(last=False)
-        self._shelves.move_to_end(identity(program))
-        if shelf.is_used or not shelf.is_constant:
+        key = site.frame.code_hash
+        if key not in self._modules:
+            self._modules[key] = KeptModule(program) if is_constant(parse(site.frame.source)) else None
+            if len(self._modules) > MODULES_KEPT:
+                self._modules.popitem(last=False)
+        self._modules.move_to_end(key)
+        module = self._modules[key]
+        # Where the cycles do not cover the module, the frame ends within it, at the very line.
+        if module is None or module.program is not program or module.cycles > site.meter.cycles_left:
             return None
-        if shelf.module is not None and shelf.module.cycles > site.meter.cycles_left:
-            return None  # The frame ends within the module, at the very line.
-        shelf.is_used = True
-        return shelf
+        self._modules[key] = None
+        return module
 
     def _gauge_of(self, program: Program, meter: Meter) -> Gauge:
-        module = None if self._shelf is None else self._shelf.module
-        if module is None:
+        if self._module is None or self._module.gauge is None:
             return super()._gauge_of(program, meter)
-        module.gauge.reopen(meter, *module.counts)
-        return module.gauge
-
-    def _begin(self, gauge: Gauge) -> Callable[[], None]:
-        return self._library.begin(gauge.instruments(), special=self._shelf is None)
+        self._module.gauge.reopen(meter, *self._module.counts)
+        return self._module.gauge
 
     def _loaded(self, program: Program, gauge: Gauge) -> dict[str, Any]:
-        shelf = self._shelf
-        if shelf is None:
+        module = self._module
+        if module is None:
             return super()._loaded(program, gauge)
-        if shelf.module is None:
-            return self._run_module(shelf, gauge)
-        gauge.meter.cycles_used += shelf.module.cycles
-        return shelf.module.space
+        if module.space is None:
+            return self._run_module(module, gauge)
+        gauge.meter.cycles_used += module.cycles
+        return module.space
 
-    def _run_module(self, shelf: Shelf, gauge: Gauge) -> dict[str, Any]:
+    def _run_module(self, module: KeptModule, gauge: Gauge) -> dict[str, Any]:
         """Run a module, and keep it for later frames unless they could find another one."""
-        running, used = self._running, gauge.meter.cycles_used
-        assert running is not None
-        site = ModuleSite(running.site)
-        self._running = Running(cast(CallSite, site), gauge, shelf.program)
-        try:
-            space = super()._loaded(shelf.program, gauge)
-        finally:
-            self._running = running
-        content = find_content(space, len(gauge.instruments()), self._library.foreign())
-        shelf.is_constant = content is not None and not site.is_asked and self._library.is_first()
-        if content is not None and shelf.is_constant:
-            owned = tuple((kind, name) for kind in content.classes for name in OWN_ATTRIBUTES if name not in vars(kind))
-            counts = gauge.allotted, gauge.classes, gauge.depth
-            shelf.module = KeptModule(space, content, owned, gauge, counts, gauge.meter.cycles_used - used)
+        used, self._is_asked = gauge.meter.cycles_used, False
+        space = super()._loaded(module.program, gauge)
+        content = find_content(space, self._library.foreign().union(map(identity, gauge.instruments().values())))
+        if content is None or len(content.first) > ITEMS_MAX or self._is_asked or not self._library.is_first():
+            self._module = None
+            return space
+        kinds = [space.get(plan.name) for plan in module.program.classes]
+        plain = [kind for kind in kinds if isinstance(kind, type) and SDK_ACTOR_MARK not in vars(kind)]
+        module.owned = tuple((kind, name) for kind in plain for name in OWN_ATTRIBUTES if name not in vars(kind))
+        module.counts = gauge.allotted, gauge.classes, gauge.depth
+        module.space, module.content, module.gauge = space, content, gauge
+        module.cycles = gauge.meter.cycles_used - used
         return space

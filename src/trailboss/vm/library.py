@@ -7,17 +7,18 @@ frame costs the same as every later one. Decision: D-40.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from operator import attrgetter, is_
+from operator import attrgetter
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from trailboss.metering.call_prices import Calls
 from trailboss.metering.gauge import Gauge, identity
 from trailboss.metering.meter import Meter
 from trailboss.params import SourceCostParams
 from trailboss.vm import guest_modules
+from trailboss.vm.container_content import content_of
 from trailboss.vm.guest_modules import FrameLocal, actor_builtins, new_facade, sdk_modules
 from trailboss.vm.rules import ACTOR_MODULES, HOST, SDK, SDK_MODULES, is_sdk
 from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_module_names
@@ -68,8 +69,8 @@ class Shared(Struct, frozen=True):
                 container.clear()
 
 
-def find_shared(modules: Iterable[ModuleType], *, special: bool = True) -> Shared:
-    """Find the objects that can be reached from modules of the SDK, or those without the help of special names.
+def find_shared(modules: Iterable[ModuleType]) -> Shared:
+    """Find the objects that can be reached from modules of the SDK.
 
     Objects other than the SDK's own count, but their contents are not searched: functions and classes of this process.
     """
@@ -88,22 +89,20 @@ def find_shared(modules: Iterable[ModuleType], *, special: bool = True) -> Share
                 empty.append(each)
             elif isinstance(each, kind):
                 puts.append((kind, each, kind.copy(each)))
-        waiting += _parts(each, special)
+        waiting += _parts(each)
     settable = (key for key, each in seen.items() if not isinstance(each, tuple | frozenset))
     return Shared(frozenset(settable), tuple(puts), tuple(empty))
 
 
-def _parts(each: object, special: bool) -> Iterator[object]:
+def _parts(each: object) -> Iterator[object]:
     """Yield what an object holds."""
     match each:
         case ModuleType() if is_sdk(each.__name__):
-            names = vars(each).items()
-            yield from (value for name, value in names if name != "__builtins__" and (special or name[:2] != "__"))
+            yield from (value for name, value in vars(each).items() if name != "__builtins__")
         case type() if _is_sdk(each):
-            yield from (value for name, value in vars(each).items() if special or _is_ordinary(name, value))
+            yield from vars(each).values()
         case FunctionType() if _is_sdk(each):
-            yield from (each.__defaults__, each.__dict__)
-            yield from (each.__kwdefaults__,) if special else (each.__kwdefaults__ or {}).values()
+            yield from (each.__defaults__, each.__kwdefaults__, each.__dict__)
             yield from (cell.cell_contents for cell in each.__closure__ or ())
         case staticmethod() | classmethod():
             yield each.__func__
@@ -117,10 +116,6 @@ def _parts(each: object, special: bool) -> Iterator[object]:
             yield from tuple.__iter__(each)
         case _ if _is_sdk(type(each)) and hasattr(each, "__dict__"):
             yield vars(each)
-
-
-def _is_ordinary(name: str, value: object) -> bool:
-    return name[:2] != "__" or isinstance(value, (FunctionType, staticmethod, classmethod))
 
 
 def _is_sdk(each: Callable[..., object]) -> bool:
@@ -155,7 +150,8 @@ class Library:
         self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
         names = guest_modules.sdk_builtins(self.import_for_sdk, compile_text, write, self.calls)
         self.sdk_builtins = {**names, **idle.instruments()}
-        self._first = self._ordinary = Shared(frozenset(), (), ())
+        self._first = Shared(frozenset(), (), ())
+        self._content = content_of(())
         self._rebound: list[tuple[dict[str, object], str, object]] = []
         self._lent: Mapping[str, object] | None = None  # the instruments of the frame that has the SDK
         for module in (pvm_host, *self._private.values()):
@@ -197,16 +193,16 @@ class Library:
         if SDK not in self._loaded:
             self._load_sdk()
 
-    def begin(self, instruments: Mapping[str, object], *, special: bool = True) -> Callable[[], None]:
+    def begin(self, instruments: Mapping[str, object]) -> Callable[[], None]:
         """Give the SDK to one frame, in its first state; return what gives it back to the frame before.
 
-        Only frames whose program imports the SDK need it. A program without special names needs less put back.
+        Only frames whose program imports the SDK need it.
         """
         self.prepare()
         outer, self._lent = self._lent, instruments
         self.sdk_builtins.update(instruments)
         if outer is None:
-            return self._restore if special else self._restore_ordinary
+            return self._restore
 
         # The frame that calls goes on with the SDK as it left it.
         before = self._first.captured()
@@ -227,24 +223,20 @@ class Library:
 
     def is_first(self) -> bool:
         """Return whether the SDK is as every frame finds it."""
-        return (
-            same(map(_held, self._first.captured().puts), map(_held, self._first.puts))
-            and all(space.get(name, ABSENT) is value for space, name, value in self._rebound)
-            and not any(map(vars, self._locals))
-        )
+        is_bound = all(space.get(name, ABSENT) is value for space, name, value in self._rebound)
+        return is_bound and self._content.is_first() and not any(map(vars, self._locals))
 
     def foreign(self) -> set[int]:
         """Return the identities of everything that no actor has made."""
-        shown = (value for facade in self._facades.values() for value in vars(facade).values())
-        return self.shared.union(map(identity, shown), map(identity, (self.builtins, guest_modules.Plain)))
+        plain = guest_modules.Plain
+        spaces = [*map(vars, (*self._loaded.values(), *self._facades.values())), self.builtins, self.sdk_builtins]
+        shown = chain(spaces, *(space.values() for space in spaces), (plain,), vars(plain).values())
+        return self.shared.union(map(identity, shown))
 
-    def _restore_ordinary(self) -> None:
-        self._restore(self._ordinary)
-
-    def _restore(self, shared: Shared | None = None) -> None:
-        """Put the SDK into its first state, or some of it."""
+    def _restore(self) -> None:
+        """Put the SDK into its first state."""
         self._lent = None
-        (shared or self._first).restore()
+        self._first.restore()
         _bind(self._rebound)
         for each in self._locals:
             each.__dict__ = {}
@@ -263,7 +255,7 @@ class Library:
         modules = [self._find(name, for_actors=False) for name in sdk_module_names()]
         self._has_sdk = True
         self._first = find_shared(modules)
-        self._ordinary = structs.replace(find_shared(modules, special=False), empty=self._first.empty)
+        self._content = content_of([*(each for _, each, _ in self._first.puts), *self._first.empty])
         self.shared |= self._first.identities
         for module in modules:
             space = module.__dict__
@@ -311,17 +303,6 @@ class Library:
         created = FrameLocal()
         self._locals.append(created)
         return created
-
-
-def same(found: Iterable[Iterable[object]], first: Iterable[Iterable[object]]) -> bool:
-    """Return whether containers hold the very objects that they held; the code of none of these runs."""
-    items, kept = [*chain.from_iterable(found)], [*chain.from_iterable(first)]
-    return len(items) == len(kept) and all(map(is_, items, kept))
-
-
-def _held(put: tuple[type, Any, Any]) -> list[object]:
-    _, container, content = put
-    return [container, *content, *(content.values() if isinstance(content, dict) else ())]
 
 
 def _bind(values: list[tuple[dict[str, object], str, object]]) -> None:

@@ -11,8 +11,8 @@ import linecache
 import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import Context
 from types import CodeType, CoroutineType, FunctionType, ModuleType
 from typing import Any, Final, TypeVar
@@ -148,7 +148,8 @@ class NativeEngine:
         self._texts: OrderedDict[tuple[str, str], CodeType] = OrderedDict()
         self._files: dict[bytes, str] = {}
         self._running: Running | None = None
-        self._pvm_host = build_pvm_host(lambda: self._running, calls)
+        self._is_asked = False  # whether a host call has been made, or text printed, since this was last set
+        self._pvm_host = build_pvm_host(self._serving, calls)
         self._library = Library(params.source, self._pvm_host, self._compile_text, self._source_of, self._write)
 
     def version(self) -> str:
@@ -157,7 +158,7 @@ class NativeEngine:
 
     def check_source(self, source: str, code_hash: bytes) -> None:
         """Check and compile a source; see `Engine.check_source`."""
-        with DeepCalls():
+        with deep_calls():
             tree = check_program(source, self._params.limits.source_bytes_max, breakpoints=self._breakpoints)
             self._program(source, code_hash, tree)
 
@@ -209,10 +210,10 @@ class NativeEngine:
         before, self._running = self._running, None
         gauge_before = self._library.calls.gauge
         give_back: Callable[[], None] | None = None
-        with DeepCalls() if before is None else nullcontext():
+        with deep_calls() if before is None else nullcontext():
             try:
                 if program.uses_sdk:
-                    give_back = self._begin(gauge)
+                    give_back = self._library.begin(gauge.instruments())
                 self._library.calls.gauge = gauge
                 self._running = Running(site, gauge, program)
                 # A context of its own, so that a frame's decimal settings are its own too.
@@ -223,9 +224,6 @@ class NativeEngine:
                 self._running = before
                 if give_back is not None:
                     give_back()
-
-    def _begin(self, gauge: Gauge) -> Callable[[], None]:
-        return self._library.begin(gauge.instruments())
 
     def _gauge_of(self, program: Program, meter: Meter) -> Gauge:
         limits = meter, self._params.limits.recursion_depth_max, self._library.shared
@@ -312,7 +310,7 @@ class NativeEngine:
         program = self._programs.get(code_hash)
         if program is None:
             filename = self._files.get(code_hash, f"<actor {code_hash[:SHOWN_HASH].hex()}>")
-            with DeepCalls():
+            with deep_calls():
                 program = compile_program(source, filename, self._params.source, tree)
             self._programs[code_hash] = program
             self._may_stop |= self._breakpoints and program.has_breakpoint
@@ -334,9 +332,13 @@ class NativeEngine:
                 self._texts.popitem(last=False)
         return code
 
+    def _serving(self) -> Running | None:
+        self._is_asked = True
+        return self._running
+
     def _write(self, text: str) -> None:
         """Give printed text to the host; the SDK can print while it loads, outside any frame."""
-        running = self._running
+        running = self._serving()
         if running is not None and isinstance(running.gauge, WatchedGauge) and running.gauge.is_asked():
             sys.stdout.write(text)
         elif running is not None:
@@ -413,25 +415,22 @@ RECURSION_LIMIT: Final = 8_000
 _SILENT: Final = [("ignore", None, Warning, None, 0)]  # filters of warnings
 
 
-class DeepCalls:
-    """A context that allows deep calls, and shields the process from guests.
+@contextmanager
+def deep_calls() -> Iterator[None]:
+    """Allow deep calls, and shield the process from guests.
 
     The garbage collector would run guest code at varying moments, and a warnings filter could turn a warning of one
     version into an exception.
     """
-
-    __slots__ = ("_before",)
-
-    def __enter__(self) -> None:
-        limit = sys.getrecursionlimit()
-        self._before = gc.isenabled(), limit, warnings.filters
-        gc.disable()
-        sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
-        # What `warnings.catch_warnings` does beside takes as long as all the rest of a frame's entry.
-        warnings.filters = _SILENT
-
-    def __exit__(self, *_error: object) -> None:
-        collects, limit, warnings.filters = self._before
+    collects, limit, filters = gc.isenabled(), sys.getrecursionlimit(), warnings.filters
+    gc.disable()
+    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+    # What `warnings.catch_warnings` does beside takes as long as all the rest of a frame's entry.
+    warnings.filters = _SILENT
+    try:
+        yield
+    finally:
+        warnings.filters = filters
         sys.setrecursionlimit(limit)
         if collects:
             gc.enable()

@@ -44,8 +44,7 @@ _REQUEST: Final[Mapping[str, Check]] = {
     "gas_bidding_agent": optional(address),
 }
 """The fields of a `TimerRequest`, in the order in which they are checked. Spec: CIP-1v3 §6, CIP-1v3 §7."""
-_NEEDED: Final = ("height", "payload")
-_REQUIRED: Final = len(_NEEDED)
+_REQUIRED: Final = 2
 _WITHDRAWN: Final = "bid"  # parameter of earlier versions; giving it, even as None, is reported. Spec: CIP-1v3 §6
 _BY_NAME: Final = ("gas_bidding_agent", _WITHDRAWN)
 _TIMER: Final = ("height", "payload", "fee_payer", "gas_limit", "expires_at")
@@ -90,11 +89,7 @@ def _request(
 
 
 def _checked(call: str, given: Mapping[str, object], named: Mapping[str, object]) -> TimerRequest:
-    fields: dict[str, Any] = {
-        name: check(call, name, given.get(name))
-        for name, check in _REQUEST.items()
-        if name in _NEEDED or given.get(name) is not None
-    }
+    fields: dict[str, Any] = {name: check(call, name, given.get(name)) for name, check in _REQUEST.items()}
     return TimerRequest(**fields, has_bid=_WITHDRAWN in named)
 
 

@@ -292,11 +292,6 @@ class LineGauge(Gauge):
             self._note(cycles, caller)
         Gauge.turn(self, cycles, here)
 
-    def enter(self, cycles: int) -> int:
-        """Use cycles and go one call deeper, as `Gauge.enter`."""
-        self.charge(cycles)
-        return Gauge.enter(self, 0)
-
     def line(self) -> int:
         """Return the line of the program that runs now; `NO_LINE` if none does."""
         frame, _ = self._place(_getframe())
@@ -357,7 +352,7 @@ class LineGauge(Gauge):
 
 
 _CHARGING: Final = frozenset(
-    identity(function.__code__) for function in (LineGauge.charge, LineGauge.enter, Gauge.begin, Gauge.caught)
+    identity(function.__code__) for function in (LineGauge.charge, Gauge.enter, Gauge.begin, Gauge.caught)
 )
 """What charges a basic block for the code that calls it."""
 _RUN: Final[CodeType] = NativeEngine.run.__code__

@@ -134,10 +134,6 @@ class Gauge:
         if depth > self._deepest:
             self._overflow()
 
-    def can_go_on(self, cycles: int, levels: int) -> bool:
-        """Whether the frame can use so many cycles, and nest so many calls more."""
-        return self.meter.cycles_used + cycles <= self._ceiling and self.depth + levels <= self._deepest
-
     def own(self, target: object) -> object:
         """Return an object that the program is about to change. `AttributeError` if other frames share it."""
         if identity(target) in self._shared:

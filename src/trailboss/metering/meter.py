@@ -10,8 +10,7 @@ class OutOfGas(BaseException):
     """
 
 
-# Every block of a program sets an attribute, which takes longer with a Struct.
-class Meter:
+class Meter:  # no Struct, whose attributes take longer to set
     """Cycles and cells of one frame; what is used is above the limit once exhausted."""
 
     __slots__ = ("cells_limit", "cells_used", "cycles_limit", "cycles_used")

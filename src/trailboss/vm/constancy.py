@@ -11,9 +11,9 @@ from trailboss.vm.rules import HOST, is_sdk
 
 _MODULES: Final = "base64 collections collections.abc hashlib hmac itertools json math re string struct typing"
 _HARMLESS: Final = frozenset((HOST, *_MODULES.split()))  # they set nothing for a whole frame
-_SPECIAL: Final = frozenset(("__init__", "__str__", "__repr__", "__eq__", "__name__"))  # names that change nothing
-_REACH: Final = """getattr setattr delattr vars globals exec compile breakpoint ast dataclasses decimal functools importlib
-    inspect operator sys threading Capture capture carry continuation CowboyModel models _actor_definition"""
+_SPECIAL: Final = ("__init__", "__str__", "__repr__", "__eq__", "__name__")  # names that change nothing
+_REACH: Final = """* getattr setattr delattr vars globals exec compile breakpoint ast dataclasses decimal functools
+    importlib inspect operator sys threading Capture capture carry continuation CowboyModel models _actor_definition"""
 _WORDS: Final = frozenset(_REACH.split())
 """Names by which a program, also through a module of the SDK, reaches attributes by text, or what the SDK hides."""
 _NEVER: Final = (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef, ast.MatchClass)
@@ -32,15 +32,11 @@ def _is_harmless(node: ast.AST) -> bool:
         case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return _is_usual(name)
         case ast.Import(names=imports):
-            return all(_is_known(each.name) for each in imports)
-        case ast.ImportFrom(module=module, names=imports):
-            return _is_known(str(module)) and all(_is_usual(each.name) and each.name != "*" for each in imports)
+            return all(each.name in _HARMLESS or is_sdk(each.name) for each in imports)
+        case ast.ImportFrom(module=str(module), names=imports):
+            return (module in _HARMLESS or is_sdk(module)) and all(_is_usual(each.name) for each in imports)
     return not isinstance(node, _NEVER)
 
 
 def _is_usual(name: str) -> bool:
     return name not in _WORDS and (name in _SPECIAL or not name.startswith("__"))
-
-
-def _is_known(module: str) -> bool:
-    return module in _HARMLESS or is_sdk(module)

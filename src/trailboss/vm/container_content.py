@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from trailboss.metering.gauge import identity
 
-ACTOR_RECORD: Final = "_ActorDefinition"
-"""Class of what the SDK keeps of an actor's class, which no constant program reaches."""
+ACTOR_RECORD: Final = "_ActorDefinition"  # what the SDK keeps of a class, which no constant program reaches
 _CONTAINERS: Final[tuple[Any, ...]] = (dict, list, set, bytearray)
 _UNCHANGING: Final = frozenset(map(identity, (
     *(bool, int, float, complex, str, bytes, type(None), type(...), types.CodeType, types.GenericAlias),
@@ -22,7 +21,6 @@ _UNCHANGING: Final = frozenset(map(identity, (
 _HOLDERS: Final = frozenset(map(identity, (
     *_CONTAINERS, types.FunctionType, types.CellType, type, tuple, property, staticmethod, classmethod,
 )))  # fmt: skip
-"""Types of objects that a constant program changes by their containers alone."""
 _IS_MADE: Final = 1 << 9  # flag of a class that Python code has made; no program changes another
 
 
@@ -54,10 +52,7 @@ def content_of(containers: Iterable[Any]) -> ContainerContent:
 
 
 def find_content(space: dict[str, Any], leaves: Container[int]) -> ContainerContent | None:
-    """Return the content of the containers that a module's names lead to, but for ``leaves``, by identity.
-
-    None if there is an object that may change otherwise.
-    """
+    """Return what the names of a module lead to, up to objects of ``leaves``; None if there is more that may change."""
     seen: dict[int, Any] = {}
     waiting: list[Any] = [space]
     while waiting:

@@ -5,6 +5,7 @@ Each frame pays for the run, to the cycle, as if it had taken place. Decision: D
 
 import sys
 from collections import OrderedDict
+from functools import update_wrapper
 from typing import Any, Final
 
 from msgspec import Struct
@@ -14,14 +15,16 @@ from trailboss.metering.meter import Meter
 from trailboss.vm.constancy import is_constant
 from trailboss.vm.container_content import ContainerContent, content_of, find_content
 from trailboss.vm.engine import CallSite, FrameOutcome
-from trailboss.vm.map_memory import MapMemory
 from trailboss.vm.native import EDITOR, OWN_ATTRIBUTES, SDK_ACTOR_MARK, NativeEngine
 from trailboss.vm.program import EntryPoint, Program
 from trailboss.vm.rules import SDK, parse
 
 MODULES_KEPT: Final = 128
-ITEMS_MAX: Final = 512
-"""Items in all containers of a module that is kept: to compare more takes longer than to make them."""
+MAPS_KEPT: Final = 256
+_ENTRIES_MAX, _LENGTH_MAX = 4, 64  # of a map that is kept, and of a text in it
+_TEXTS: Final = frozenset(map(identity, (str, bytes)))
+_LEVELS: Final = 16  # of calls: more than the encoding of such a map takes
+ITEMS_MAX: Final = 512  # in all containers of a module that is kept: to compare more takes longer than to make them
 
 
 class KeptModule(Struct, eq=False):
@@ -54,8 +57,8 @@ class KeepingEngine(NativeEngine):
         self._counts_lines = "new_gauge" in named
         self._modules: OrderedDict[bytes, KeptModule | None] = OrderedDict()  # by hash; None if used, or not to be kept
         self._module: KeptModule | None = None  # of the running frame, if it is or will be kept
-        memory = MapMemory(lambda: None if self._module is None else self._library.calls.gauge)
-        self._library.wrappers[f"{SDK}.codec"] = {"encode": memory.wrap}
+        self._maps: dict[tuple[Any, ...], tuple[bytes, int]] = {}  # that the SDK has encoded, with the cycles
+        self._library.wrappers[f"{SDK}.codec"] = {"encode": self._remembering}
 
     def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
         outer, self._module = self._module, self._take(program, site)
@@ -113,3 +116,33 @@ class KeepingEngine(NativeEngine):
         module.space, module.content, module.gauge = space, content, gauge
         module.cycles = gauge.meter.cycles_used - used
         return space
+
+    def _remembering(self, original: Any) -> Any:
+        """Return what stands for the SDK's ``codec.encode``, and knows small maps of texts: the envelopes of timers.
+
+        Bytes and cycles depend on the map alone; a constant program does not change the SDK's functions.
+        """
+        deepest = self._params.limits.recursion_depth_max
+
+        def encode(value: Any, *, _capture_encoding: Any = None) -> Any:
+            # Such a local says that a function pays for its own work: `trailboss.metering.pricers.is_own`.
+            _vm_here = gauge = self._library.calls.gauge
+            is_small = type(value) is dict and 0 < len(value) <= _ENTRIES_MAX and _capture_encoding is None
+            key = (*value, *value.values()) if is_small and self._module is not None else (None,)
+            if not all(identity(type(each)) in _TEXTS and len(each) <= _LENGTH_MAX for each in key):
+                return original(value, _capture_encoding=_capture_encoding)
+            octets, cycles = self._maps.get(key, (b"", 0))
+            is_covered = cycles <= gauge.meter.cycles_left and gauge.depth + _LEVELS <= deepest
+            if octets and is_covered and gauge.fatal is None:
+                gauge.charge(cycles)
+                return bytes(memoryview(octets))  # a new object each time, as the SDK makes one
+            used = gauge.meter.cycles_used
+            made = original(value)
+            if len(self._maps) == MAPS_KEPT:
+                self._maps.clear()
+            self._maps[key] = made, gauge.meter.cycles_used - used
+            return made
+
+        wrapped: Any = update_wrapper(encode, original)
+        del wrapped.__wrapped__
+        return wrapped

@@ -28,22 +28,9 @@ Space = Mapping[str, object] | None  # the names of a module or a function, as a
 Names = Sequence[str] | None  # the names that it asks for
 
 
-def _put_items(container: dict[Any, Any], first: dict[Any, Any]) -> None:
-    dict.clear(container)
-    dict.update(container, first)
-
-
-def _put_members(container: set[Any], first: set[Any]) -> None:
-    set.clear(container)
-    set.update(container, first)
-
-
-_PUTS: Final[dict[Any, Callable[[Any, Any], None]]] = {
-    list: lambda container, first: list.__setitem__(container, slice(None), first),
-    bytearray: lambda container, first: bytearray.__setitem__(container, slice(None), first),
-    dict: _put_items,
-    set: _put_members,
-}
+_REFILLS: Final[dict[Any, Callable[[Any, Any], Any]]] = {
+    list: list.__iadd__, bytearray: bytearray.__iadd__, dict: dict.__ior__, set: set.__ior__,
+}  # fmt: skip
 
 
 class Shared(Struct, frozen=True):
@@ -63,7 +50,8 @@ class Shared(Struct, frozen=True):
     def restore(self) -> None:
         """Restore every container's content."""
         for kind, container, first in self.puts:
-            _PUTS[kind](container, first)
+            kind.clear(container)  # type: ignore[attr-defined]  # as the keys of `_REFILLS` have it
+            _REFILLS[kind](container, first)
         if any(self.empty):
             for container in self.empty:
                 container.clear()
@@ -83,7 +71,7 @@ def find_shared(modules: Iterable[ModuleType]) -> Shared:
         if identity(each) in seen or isinstance(each, str | bytes | int | float | None):
             continue
         seen[identity(each)] = each
-        for kind in _PUTS:
+        for kind in _REFILLS:
             # By the methods of the plain type, because the SDK has subclasses whose own methods ask the host.
             if type(each) is kind and not each:
                 empty.append(each)
@@ -230,8 +218,8 @@ class Library:
         """Return the identities of everything that no actor has made."""
         plain = guest_modules.Plain
         spaces = [*map(vars, (*self._loaded.values(), *self._facades.values())), self.builtins, self.sdk_builtins]
-        shown = chain(spaces, *(space.values() for space in spaces), (plain,), vars(plain).values())
-        return self.shared.union(map(identity, shown))
+        shown = (space.values() for space in (*spaces, vars(plain)))
+        return self.shared.union(map(identity, chain(spaces, (plain,), *shown)))
 
     def _restore(self) -> None:
         """Put the SDK into its first state."""

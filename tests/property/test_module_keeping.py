@@ -1,5 +1,6 @@
 """A module that is kept from frame to frame cannot be found out: the same as if it ran in each frame."""
 
+import re
 from pathlib import Path
 from unittest.mock import patch
 
@@ -7,21 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.golden.lives import ACTORS, BLOCKS, LIVES, MECHANISMS
 from tests.golden.programs import PROGRAMS
 from tests.golden.world import World
+from tests.property.witness import Witness
 from trailboss.params import load_params
+from trailboss.primitives.keccak import keccak256
+from trailboss.sandbox import engines
 from trailboss.sandbox.engines import SharedNativeEngine
+from trailboss.testing import LocalChain
 from trailboss.vm.native import NativeEngine
 
 PARAMS = load_params("mainnet")
 HERE, THERE = b"\x22" * 20, b"\x44" * 20
-HANDLERS = ("go", "on_tick", "fail", "nest", "plain", "missing")
 
 TOP = """
 from typing import Any
 import json, math
 from math import isqrt
-from cowboy_sdk import actor, public, timer
+from cowboy_sdk import actor, codec, public, runtime, timer
 import pvm_host
 LIMIT = 24 * 60 - 1
 if LIMIT > 5:
@@ -55,6 +60,8 @@ def marked(value):
     return value
 def spread(self):
     self.spread_to = 1
+def deep(levels):
+    return deep(levels - 1) if levels else list(codec.encode({'a': 'b'}))
 """
 PLAIN = [  # what leaves nothing behind
     "seen.append(LIMIT + GAS + isqrt(16))",
@@ -75,6 +82,12 @@ PLAIN = [  # what leaves nothing behind
     "seen.append(list(pvm_host.call_actor(pvm_host.self_address(), 'inner', b'x', 10**7) or b''))",
     "seen.append(list(pvm_host.call_actor(OTHER, 'inner', b'x', 10**7) or b''))",
     "loop = [1]; loop.append(loop); loop.append(each for each in loop)",
+    "seen.append(list(codec.encode({'_handler': 'go', '_payload': bytes(p)})))",
+    "seen.append(list(codec.encode({'b': p, 'a': 'x' * len(p), p: 'y', 'c': 'z'})))",
+    "seen.append(codec.encode({'a': p}) is codec.encode({'a': p}))",
+    "seen.append(sorted([{'a': 'b'}, {'b': 'a'}] * 12, key=codec.encode))",
+    "timer.schedule(runtime.get_block_height() + 5, p, handler='on_tick')",
+    "seen.append(pvm_host.gas_left() and deep(200))",
 ]
 TRACES = [  # what changes the module so that it is seen when the frame has ended
     "ITEMS.append(1)",
@@ -131,7 +144,7 @@ def worlds(*sources):
     return pair
 
 
-KEEPING, AFRESH = SharedNativeEngine(PARAMS), NativeEngine(PARAMS)
+KEEPING, AFRESH = Witness(PARAMS), NativeEngine(PARAMS)
 
 
 def same(pair, source, handler, payload=b"x", actor=HERE, **limits):
@@ -169,6 +182,7 @@ def test_kept_module_is_as_one_that_runs_in_every_frame(source, other, calls):
         if percent is not None:
             same(pair, text, handler, payload, actor, cycles=cycles * percent // 100)
             same(pair, text, handler, payload, actor, cells=percent * 50)
+    KEEPING.check_sdk()
 
 
 def runs_of_module(run):
@@ -222,17 +236,93 @@ class Caller:
 
 
 def test_nested_frames_of_one_program_have_modules_of_their_own():
-    """Each sees what it has done itself; once there are modules for the deepest nest, none runs."""
+    """Each sees what it has done itself; the outermost frame finds a kept module, those within run theirs."""
     pair = worlds(REENTRANT, REENTRANT)
     for handler, payload in (("stay", b""), ("stay", b""), ("go", b"abc"), ("go", b"abc")):
         for actor in (HERE, THERE):
             end, _ = same(pair, REENTRANT, handler, payload, actor)
             assert end.error is None
-    other = REENTRANT + "# with modules that no frame has changed"
+    other = REENTRANT + "# with a module that no frame has changed"
     pair = worlds(other)
     same(pair, other, "stay")
 
-    assert runs_of_module(lambda: pair[0].call(other, "stay", actor=HERE)) == 0
+    assert runs_of_module(lambda: pair[0].call(other, "stay", actor=HERE)) == 1
+    assert runs_of_module(lambda: pair[0].call(other, "address_of", actor=HERE)) == 0
+
+
+def test_encoding_near_the_deepest_call_fails_as_in_a_frame_without_memory():
+    """At every depth there is: a map that is known counts for the calls of its encoding."""
+    source = """from cowboy_sdk import codec
+def go(p):
+    return deep(int(p))
+def deep(levels):
+    return deep(levels - 1) if levels else codec.encode({'a': 'b'})
+"""
+    pair = worlds(source)
+    ends = [same(pair, source, "go", str(levels).encode())[0] for levels in range(225, 256)]
+
+    assert ends[0].error is None
+    assert ends[-1].error is not None
+
+
+def lived(name, engine):
+    """Return the receipts, events and last root of an example on a chain."""
+    with (
+        patch.object(engines, "SharedNativeEngine", engine),
+        LocalChain(mechanism=MECHANISMS.get(name, "fifo"), vm="native") as chain,
+    ):
+
+        def deploy(file, value, payload=b""):
+            return chain.deploy(ACTORS / f"{file}.py", sender=chain.accounts[0], value=value, init_payload=payload)
+
+        LIVES[name](chain, deploy)
+        chain.advance_to(BLOCKS)
+        return chain.receipts(), [str(event) for event in chain.events()], chain.state_root
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_example_lives_the_same_on_a_chain_that_keeps_modules(name):
+    """Receipts, events and roots are equal, and nothing that a kept module leads to has changed."""
+    assert lived(name, Witness) == lived(name, Afresh)
+
+
+class Afresh(SharedNativeEngine):
+    """An engine whose modules run in each frame."""
+
+    def _take(self, program, site):
+        return None
+
+
+PAGES = sorted(Path("docs").rglob("*.md"))
+PIECE = re.compile(r'^```python title="(?!test_)[^"]*"\n(.*?)^```', re.DOTALL | re.MULTILINE)
+RECIPES = [
+    pytest.param(piece, id=f"{page.stem}-{place}")
+    for page in PAGES
+    for place, piece in enumerate(PIECE.findall(page.read_text(encoding="utf-8")))
+    if "def " in piece and ("pvm_host" in piece or "cowboy_sdk" in piece)
+]
+
+
+@pytest.mark.parametrize("source", RECIPES)
+def test_recipe_is_the_same_with_a_kept_module(source):
+    """Every handler of every actor in the pages ends alike, also with little to pay, and leaves its module alone."""
+    assert RECIPES
+    pair = worlds(source)
+    for handler in sorted(AFRESH.handlers(source, keccak256(source.encode()))):
+        for payload in (b"", b"5", b"\x05", b'{"n": 1}', b""):
+            _, cycles = same(pair, source, handler, payload)
+            same(pair, source, handler, payload, cycles=cycles // 2)
+    KEEPING.check_sdk()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_is_the_same_with_a_kept_module(name):
+    """Every construct whose cycles are pinned."""
+    source, calls = PROGRAMS[name]
+    pair = worlds(source)
+    for handler, payload in [*calls, *calls]:
+        same(pair, source, handler, payload or b"")
+    KEEPING.check_sdk()
 
 
 NEVER_KEPT = {

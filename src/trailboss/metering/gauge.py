@@ -46,12 +46,10 @@ class Gauge:
         self._deepest = deepest
         self._ceiling = meter.cycles_limit
         self._shared = shared
-        self._instruments: dict[str, object] | None = None
+        self._instruments = _SHARED | {name: getattr(self, own) for name, own in _INSTRUMENTS}
 
     def instruments(self) -> Mapping[str, object]:
         """Return the names that instrumented code calls, bound to this frame."""
-        if self._instruments is None:
-            self._instruments = _SHARED | {name: getattr(self, own) for name, own in _INSTRUMENTS}
         return self._instruments
 
     def charge(self, cycles: int) -> None:

@@ -36,7 +36,7 @@ def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:
     return routed
 
 
-@lru_cache(maxsize=256)  # most timers fire with the payload of one before
+@lru_cache  # most timers fire with the payload of one before
 def _route(payload: bytes) -> tuple[str, bytes] | None:
     return _from_cbor(payload) or _from_json(payload)
 

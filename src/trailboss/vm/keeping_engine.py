@@ -15,7 +15,7 @@ from trailboss.metering.meter import Meter
 from trailboss.vm.constancy import is_constant
 from trailboss.vm.container_content import ContainerContent, content_of, find_content
 from trailboss.vm.engine import CallSite, FrameOutcome
-from trailboss.vm.native import EDITOR, OWN_ATTRIBUTES, SDK_ACTOR_MARK, NativeEngine
+from trailboss.vm.native import EDITOR, OWN_ATTRIBUTES, SDK_ACTOR_MARK, NativeEngine, deep_calls
 from trailboss.vm.program import EntryPoint, Program
 from trailboss.vm.rules import SDK, parse
 
@@ -60,6 +60,11 @@ class KeepingEngine(NativeEngine):
         self._maps: dict[tuple[Any, ...], tuple[bytes, int]] = {}  # that the SDK has encoded, with the cycles
         self._library.wrappers[f"{SDK}.codec"] = {"encode": self._remembering}
 
+    def close(self) -> None:
+        """Forget every program and module."""
+        super().close()
+        self._modules.clear()
+
     def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
         outer, self._module = self._module, self._take(program, site)
         try:
@@ -75,7 +80,8 @@ class KeepingEngine(NativeEngine):
             return None
         key = site.frame.code_hash
         if key not in self._modules:
-            self._modules[key] = KeptModule(program) if is_constant(parse(site.frame.source)) else None
+            with deep_calls():
+                self._modules[key] = KeptModule(program) if is_constant(parse(site.frame.source)) else None
             if len(self._modules) > MODULES_KEPT:
                 self._modules.popitem(last=False)
         self._modules.move_to_end(key)
@@ -109,9 +115,8 @@ class KeepingEngine(NativeEngine):
         if content is None or len(content.first) > ITEMS_MAX or self._is_asked or not self._library.is_first():
             self._module = None
             return space
-        kinds = [space.get(plan.name) for plan in module.program.classes]
-        plain = [kind for kind in kinds if isinstance(kind, type) and SDK_ACTOR_MARK not in vars(kind)]
-        module.owned = tuple((kind, name) for kind in plain for name in OWN_ATTRIBUTES if name not in vars(kind))
+        kinds = [kind for kind in space.values() if type(kind) is type and SDK_ACTOR_MARK not in vars(kind)]
+        module.owned = tuple((kind, name) for kind in kinds for name in OWN_ATTRIBUTES if name not in vars(kind))
         module.counts = gauge.allotted, gauge.classes, gauge.depth
         module.space, module.content, module.gauge = space, content, gauge
         module.cycles = gauge.meter.cycles_used - used
@@ -132,8 +137,7 @@ class KeepingEngine(NativeEngine):
             if not all(identity(type(each)) in _TEXTS and len(each) <= _LENGTH_MAX for each in key):
                 return original(value, _capture_encoding=_capture_encoding)
             octets, cycles = self._maps.get(key, (b"", 0))
-            is_covered = cycles <= gauge.meter.cycles_left and gauge.depth + _LEVELS <= deepest
-            if octets and is_covered and gauge.fatal is None:
+            if octets and cycles <= gauge.meter.cycles_left and gauge.depth + _LEVELS <= deepest and not gauge.fatal:
                 gauge.charge(cycles)
                 return bytes(memoryview(octets))  # a new object each time, as the SDK makes one
             used = gauge.meter.cycles_used

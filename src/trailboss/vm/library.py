@@ -216,10 +216,9 @@ class Library:
 
     def foreign(self) -> set[int]:
         """Return the identities of everything that no actor has made."""
-        plain = guest_modules.Plain
         spaces = [*map(vars, (*self._loaded.values(), *self._facades.values())), self.builtins, self.sdk_builtins]
-        shown = (space.values() for space in (*spaces, vars(plain)))
-        return self.shared.union(map(identity, chain(spaces, (plain,), *shown)))
+        shown = (space.values() for space in (*spaces, vars(guest_modules.Plain)))
+        return self.shared.union(map(identity, chain(spaces, (guest_modules.Plain,), *shown)))
 
     def _restore(self) -> None:
         """Put the SDK into its first state."""

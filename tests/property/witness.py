@@ -24,10 +24,11 @@ class Witness(SharedNativeEngine):
         key = site.frame.code_hash
         kept = self._modules.get(key)
         if kept is not None and kept.space is not None:
-            first = self.modules.get(key)
-            leaves = first[1] if first else {*self._library.foreign(), *map(id, kept.gauge.instruments().values())}
-            found = kept, leaves, self.everything([kept.space], leaves)
-            assert self.modules.setdefault(key, found) == found, "a kept module has changed"
+            if key not in self.modules or self.modules[key][0] is not kept:
+                leaves = {*self._library.foreign(), *map(id, kept.gauge.instruments().values())}
+                self.modules[key] = kept, leaves, self.everything([kept.space], leaves)
+            _, leaves, first = self.modules[key]
+            assert self.everything([kept.space], leaves) == first, "a kept module has changed"
         return outcome
 
     def check_sdk(self):

@@ -33,6 +33,7 @@ from trailboss.sandbox.machine import Machine
 from trailboss.sandbox.pages import Restorer
 from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.host import Host
+from trailboss.vm.keeping_engine import KeepingEngine
 from trailboss.vm.native import NativeEngine
 
 PROGRAMS: Final = {"functions": RAW, "SDK Clock": CLOCK}
@@ -75,7 +76,7 @@ class Clocks:
         with (
             patch.object(NativeEngine, "run", self._with_host(NativeEngine.run)),
             patch.object(SandboxEngine, "run", self._with_host(SandboxEngine.run)),
-            patch.object(NativeEngine, "_loaded", self.around(NativeEngine._loaded, "module")),
+            patch.object(KeepingEngine, "_loaded", self.around(KeepingEngine._loaded, "module")),
             patch.object(Machine, "ask", self.around(Machine.ask, "ask")),
             patch.object(FrameRun, "serve", self.around(FrameRun.serve, "serve")),
             patch.object(Restorer, "restore", self.around(Restorer.restore, "restore")),
@@ -119,7 +120,8 @@ def run(rounds: int, large: bool) -> Report:
         report.notes.append("The sandbox is not built: run make sandbox.")
     report.calibration += [calibrate() for _ in range(rounds)]
     report.notes += [
-        "module: the actor's own module runs. crossing: values are copied between guest and chain, and read.",
+        "module: the actor's own module runs, or is taken from the frame before.",
+        "crossing: values are copied between guest and chain, and read.",
         "around: what is left: stages, fuel, meters, the answer.",
     ]
     return report

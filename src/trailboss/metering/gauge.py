@@ -5,7 +5,7 @@ every charge raises, whatever guest code catches, and the frame's end is read fr
 """
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import Any, Final
@@ -29,12 +29,13 @@ _PLAIN: Final = frozenset(map(identity, (bool, int, float, str, bytes)))
 _NAMED: Final = (type, FunctionType, BuiltinFunctionType, ModuleType)
 
 _OWN: Final = "charge turn enter leave result begin end suspend resume delegate caught own setter"
+_INSTRUMENTS: Final = tuple((PREFIX + name, name) for name in _OWN.split())
 
 
 class Gauge:
     """The instruments of one running frame."""
 
-    __slots__ = ("_ceiling", "_deepest", "_shared", "allotted", "classes", "depth", "fatal", "meter")
+    __slots__ = ("_ceiling", "_deepest", "_instruments", "_shared", "allotted", "classes", "depth", "fatal", "meter")
 
     def __init__(self, meter: Meter, deepest: int, shared: Collection[int]) -> None:
         self.meter = meter
@@ -45,10 +46,11 @@ class Gauge:
         self._deepest = deepest
         self._ceiling = meter.cycles_limit
         self._shared = shared
+        self._instruments = _SHARED | {name: getattr(self, own) for name, own in _INSTRUMENTS}
 
-    def instruments(self) -> dict[str, object]:
+    def instruments(self) -> Mapping[str, object]:
         """Return the names that instrumented code calls, bound to this frame."""
-        return _SHARED | {PREFIX + name: getattr(self, name) for name in _OWN.split()}
+        return self._instruments
 
     def charge(self, cycles: int) -> None:
         """Use cycles for a basic block. `OutOfGas` if the limit is passed, now or earlier."""
@@ -153,6 +155,11 @@ class Gauge:
         """Cut the frame off from its meter: whatever still runs, such as a generator's cleanup, stops at once."""
         self.meter = Meter(0, 0)
         self._ceiling = _DEAD
+
+    def reopen(self, meter: Meter, allotted: int, classes: int, depth: int) -> None:
+        """Serve another frame, of which these are the counts, when nothing of the one before can still run."""
+        self.meter, self.fatal, self._ceiling = meter, None, meter.cycles_limit
+        self.allotted, self.classes, self.depth = allotted, classes, depth
 
     def _set(self, method: Callable[..., object], *arguments: object) -> object:
         for target in arguments[:1]:

@@ -1,7 +1,5 @@
 """The two meters of a frame, cycles and cells. Exhaustion is sticky, and guest code cannot catch it."""
 
-from msgspec import Struct
-
 from trailboss.primitives.units import Cells, Cycles
 
 
@@ -12,13 +10,16 @@ class OutOfGas(BaseException):
     """
 
 
-class Meter(Struct, eq=False):
+class Meter:  # no Struct, whose attributes take longer to set
     """Cycles and cells of one frame; what is used is above the limit once exhausted."""
 
-    cycles_limit: int
-    cells_limit: int
-    cycles_used: int = 0
-    cells_used: int = 0
+    __slots__ = ("cells_limit", "cells_used", "cycles_limit", "cycles_used")
+
+    def __init__(self, cycles_limit: int, cells_limit: int, cycles_used: int = 0, cells_used: int = 0) -> None:
+        self.cycles_limit = cycles_limit
+        self.cells_limit = cells_limit
+        self.cycles_used = cycles_used
+        self.cells_used = cells_used
 
     def charge_cycles(self, cycles: int) -> None:
         """Use cycles. `OutOfGas` if the limit is passed, now or earlier."""

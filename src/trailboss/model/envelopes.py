@@ -4,6 +4,7 @@ import json
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
+from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 from trailboss.codec.canonical import decode_canonical
@@ -29,10 +30,15 @@ def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:
     1..=``handler_bytes_max`` UTF-8 bytes falls back to ``handle_timer`` with the payload unchanged. Spec: CIP-5 §4.2.
     Decision: D-04.
     """
-    routed = _from_cbor(payload) or _from_json(payload)
+    routed = _route(payload)
     if routed is None or not _is_name(routed[0], handler_bytes_max):
         return DEFAULT_HANDLER, payload
     return routed
+
+
+@lru_cache  # most timers fire with the payload of one before
+def _route(payload: bytes) -> tuple[str, bytes] | None:
+    return _from_cbor(payload) or _from_json(payload)
 
 
 def _from_cbor(payload: bytes) -> tuple[str, bytes] | None:

@@ -12,14 +12,14 @@ from trailboss.primitives.errors import ConfigurationError
 from trailboss.vm.engine import Engine, Frame, FrameOutcome
 from trailboss.vm.guest_api import HOST_CALLS
 from trailboss.vm.host import Host
-from trailboss.vm.native import NativeEngine
+from trailboss.vm.keeping_engine import KeepingEngine
 from trailboss.vm.trace import TracedEngine, Tracer
 
 T = TypeVar("T")
 _NATIVE: Final = threading.RLock()
 
 
-class SharedNativeEngine(NativeEngine):
+class SharedNativeEngine(KeepingEngine):
     """A native engine whose frames wait for those of others in this process: a trace of a node's chain has its own.
 
     Frames set what the whole process has: the depth of calls, warnings, the garbage collector. A frame would behave

@@ -25,7 +25,7 @@ SEQUENCE_MAX: Final = 1_024  # items of a list; no call takes nearly as many
 CLOCK_MIN: Final = 10**12
 """From here on a number is read as milliseconds since 1970 (this one is in 2001), not as a height: at one block a
 second that height is 30,000 years away."""
-_PLAIN: Final = (bytes, str, int, bool, float, type(None))
+_PLAIN: Final = frozenset((bytes, str, int, bool, float, type(None)))
 
 
 class ArgumentFault(Exception):
@@ -53,8 +53,8 @@ def bind(
         ArgumentFault: ``TypeError`` for too many, too few, unknown or repeated arguments.
     """
     count = len(names)
-    if len(positional) == count and not named and not named_only:
-        return tuple(positional)
+    if not named and (count if required is None else required) <= len(positional) <= count:
+        return (*positional, *(None,) * (count - len(positional) + len(named_only)))
     shown_names = (*names, "*", *named_only) if named_only else names
     if len(positional) > count:
         raise _mismatch(call, shown_names, f"takes {count} arguments, got {len(positional)}")
@@ -115,8 +115,9 @@ def plain(value: object) -> object:
     if kind in (list, tuple):
         items = [plain(each) for each in value]  # type: ignore[attr-defined]  # mypy does not follow the types
         return items if kind is list else tuple(items)
-    if isinstance(value, Mapping):
-        return {plain(name): plain(each) for name, each in value.items()}
+    if kind is dict or isinstance(value, Mapping):
+        entries = value.items()  # type: ignore[attr-defined]
+        return {plain(name): each if type(each) in _PLAIN else plain(each) for name, each in entries}
     if isinstance(value, bytes):
         return bytes(value)
     if isinstance(value, str):

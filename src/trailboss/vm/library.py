@@ -6,6 +6,7 @@ frame costs the same as every later one. Decision: D-40.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -17,6 +18,7 @@ from trailboss.metering.gauge import Gauge, identity
 from trailboss.metering.meter import Meter
 from trailboss.params import SourceCostParams
 from trailboss.vm import guest_modules
+from trailboss.vm.container_content import content_of
 from trailboss.vm.guest_modules import FrameLocal, actor_builtins, new_facade, sdk_modules
 from trailboss.vm.rules import ACTOR_MODULES, HOST, SDK, SDK_MODULES, is_sdk
 from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_module_names
@@ -26,22 +28,9 @@ Space = Mapping[str, object] | None  # the names of a module or a function, as a
 Names = Sequence[str] | None  # the names that it asks for
 
 
-def _put_items(container: dict[Any, Any], first: dict[Any, Any]) -> None:
-    dict.clear(container)
-    dict.update(container, first)
-
-
-def _put_members(container: set[Any], first: set[Any]) -> None:
-    set.clear(container)
-    set.update(container, first)
-
-
-_PUTS: Final[dict[Any, Callable[[Any, Any], None]]] = {
-    list: lambda container, first: list.__setitem__(container, slice(None), first),
-    bytearray: lambda container, first: bytearray.__setitem__(container, slice(None), first),
-    dict: _put_items,
-    set: _put_members,
-}
+_REFILLS: Final[dict[Any, Callable[[Any, Any], Any]]] = {
+    list: list.__iadd__, bytearray: bytearray.__iadd__, dict: dict.__ior__, set: set.__ior__,
+}  # fmt: skip
 
 
 class Shared(Struct, frozen=True):
@@ -61,7 +50,8 @@ class Shared(Struct, frozen=True):
     def restore(self) -> None:
         """Restore every container's content."""
         for kind, container, first in self.puts:
-            _PUTS[kind](container, first)
+            kind.clear(container)  # type: ignore[attr-defined]  # as the keys of `_REFILLS` have it
+            _REFILLS[kind](container, first)
         if any(self.empty):
             for container in self.empty:
                 container.clear()
@@ -81,7 +71,7 @@ def find_shared(modules: Iterable[ModuleType]) -> Shared:
         if identity(each) in seen or isinstance(each, str | bytes | int | float | None):
             continue
         seen[identity(each)] = each
-        for kind in _PUTS:
+        for kind in _REFILLS:
             # By the methods of the plain type, because the SDK has subclasses whose own methods ask the host.
             if type(each) is kind and not each:
                 empty.append(each)
@@ -135,6 +125,7 @@ class Library:
         write: Callable[[str], None],
     ) -> None:
         self.shared: set[int] = set()
+        self.wrappers: dict[str, dict[str, Callable[[Any], Any]]] = {}  # of the SDK's functions, by module and name
         idle = Gauge(Meter(_UNMETERED, _UNMETERED), _UNMETERED, ())
         self.calls = Calls(prices, idle)
         self.builtins = actor_builtins(self.import_for_actor, lambda: self.shared, write, self.calls)
@@ -146,10 +137,11 @@ class Library:
         self._locals: list[FrameLocal] = []
         self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
         names = guest_modules.sdk_builtins(self.import_for_sdk, compile_text, write, self.calls)
-        self.sdk_builtins = names | idle.instruments()
+        self.sdk_builtins = {**names, **idle.instruments()}
         self._first = Shared(frozenset(), (), ())
+        self._content = content_of(())
         self._rebound: list[tuple[dict[str, object], str, object]] = []
-        self._lent = False
+        self._lent: Mapping[str, object] | None = None  # the instruments of the frame that has the SDK
         for module in (pvm_host, *self._private.values()):
             self._protect(module)
         self._protect_functions(self.builtins.values())
@@ -195,22 +187,20 @@ class Library:
         Only frames whose program imports the SDK need it.
         """
         self.prepare()
-        instruments_before = {name: self.sdk_builtins[name] for name in instruments}
+        outer, self._lent = self._lent, instruments
+        self.sdk_builtins.update(instruments)
+        if outer is None:
+            return self._restore
+
+        # The frame that calls goes on with the SDK as it left it.
+        before = self._first.captured()
         rebound_before = [(space, name, space.get(name, ABSENT)) for space, name, _ in self._rebound]
         locals_before = [(each, each.__dict__) for each in self._locals]
-        self.sdk_builtins.update(instruments)
-        outer, self._lent = self._lent, True
-        before = self._first
-        if outer:
-            # The frame that calls goes on with the SDK as it left it.
-            before = before.captured()
-            self._first.restore()
-        _bind(self._rebound)
-        for each in self._locals:
-            each.__dict__ = {}
+        self._restore()
+        self._lent = instruments
 
         def end() -> None:
-            self.sdk_builtins.update(instruments_before)
+            self.sdk_builtins.update(outer)
             self._lent = outer
             before.restore()
             _bind(rebound_before)
@@ -218,6 +208,25 @@ class Library:
                 each.__dict__ = attributes
 
         return end
+
+    def is_first(self) -> bool:
+        """Return whether the SDK is as every frame finds it."""
+        is_bound = all(space.get(name, ABSENT) is value for space, name, value in self._rebound)
+        return is_bound and self._content.is_first() and not any(map(vars, self._locals))
+
+    def foreign(self) -> set[int]:
+        """Return the identities of everything that no actor has made."""
+        spaces = [*map(vars, (*self._loaded.values(), *self._facades.values())), self.builtins, self.sdk_builtins]
+        shown = (space.values() for space in (*spaces, vars(guest_modules.Plain)))
+        return self.shared.union(map(identity, chain(spaces, (guest_modules.Plain,), *shown)))
+
+    def _restore(self) -> None:
+        """Put the SDK into its first state."""
+        self._lent = None
+        self._first.restore()
+        _bind(self._rebound)
+        for each in self._locals:
+            each.__dict__ = {}
 
     def _find(self, name: str, *, for_actors: bool) -> ModuleType:
         if name in self._loaded:
@@ -233,6 +242,7 @@ class Library:
         modules = [self._find(name, for_actors=False) for name in sdk_module_names()]
         self._has_sdk = True
         self._first = find_shared(modules)
+        self._content = content_of([*(each for _, each, _ in self._first.puts), *self._first.empty])
         self.shared |= self._first.identities
         for module in modules:
             space = module.__dict__
@@ -248,6 +258,8 @@ class Library:
         module.__dict__.update(__builtins__=self.sdk_builtins, __package__=package or name)
         self._loaded[name] = module
         exec(found.code, module.__dict__)
+        for each, wrap in self.wrappers.get(name, {}).items():
+            module.__dict__[each] = wrap(module.__dict__[each])
         for documented, name_there in DOCUMENTED_NAMES.get(name, {}).items():
             module.__dict__.setdefault(documented, attrgetter(name_there)(module))
         if package:

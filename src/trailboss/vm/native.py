@@ -41,6 +41,7 @@ PROGRAMS_KEPT: Final = 512
 TEXTS_KEPT: Final = 512
 ACTOR_NAME: Final = "actor"  # ``__name__`` of an actor's module
 SDK_ACTOR_MARK: Final = "_is_cowboy_actor"  # attribute that the SDK's ``@actor`` sets on a class
+OWN_ATTRIBUTES: Final = ("address", "deployer")  # what a frame sets on a plain class, for the running actor
 SHOWN_HASH: Final = 8
 EDITOR: Final = "pydevd"  # what editors debug with; its breakpoints are not in the source
 _CHANGES_NOTHING: Final = frozenset((
@@ -147,7 +148,8 @@ class NativeEngine:
         self._texts: OrderedDict[tuple[str, str], CodeType] = OrderedDict()
         self._files: dict[bytes, str] = {}
         self._running: Running | None = None
-        self._pvm_host = build_pvm_host(lambda: self._running, calls)
+        self._is_asked = False  # whether a host call has been made, or text printed, since this was last set
+        self._pvm_host = build_pvm_host(self._serving, calls)
         self._library = Library(params.source, self._pvm_host, self._compile_text, self._source_of, self._write)
 
     def version(self) -> str:
@@ -282,12 +284,13 @@ class NativeEngine:
 
     def _loaded(self, program: Program, gauge: Gauge) -> dict[str, Any]:
         """Run the program's module; return its names."""
-        space: dict[str, Any] = gauge.instruments()
         names = self._library.builtins
         if self._breakpoints and program.has_breakpoint:
             # A debugger stops in the function that calls it, so no function stands between.
             names = {**names, BREAKPOINT: gauge.debugger if isinstance(gauge, WatchedGauge) else _go_on}
-        space |= {"__name__": ACTOR_NAME, "__builtins__": names, "pvm_host": self._pvm_host}
+        space: dict[str, Any] = {
+            **gauge.instruments(), "__name__": ACTOR_NAME, "__builtins__": names, "pvm_host": self._pvm_host,
+        }  # fmt: skip
         exec(program.code, space)
         return space
 
@@ -329,9 +332,13 @@ class NativeEngine:
                 self._texts.popitem(last=False)
         return code
 
+    def _serving(self) -> Running | None:
+        self._is_asked = True
+        return self._running
+
     def _write(self, text: str) -> None:
         """Give printed text to the host; the SDK can print while it loads, outside any frame."""
-        running = self._running
+        running = self._serving()
         if running is not None and isinstance(running.gauge, WatchedGauge) and running.gauge.is_asked():
             sys.stdout.write(text)
         elif running is not None:
@@ -360,7 +367,7 @@ def _go_on() -> None:
 def _instance(kind: Any, frame: Frame) -> object:
     """Return an instance of an actor's class; plain classes get their address and deployer as attributes."""
     if isinstance(kind, type) and SDK_ACTOR_MARK not in vars(kind):
-        for name, value in (("address", frame.actor), ("deployer", frame.deployer)):
+        for name, value in zip(OWN_ATTRIBUTES, (frame.actor, frame.deployer), strict=True):
             if not hasattr(kind, name):
                 type.__setattr__(kind, name, bytes(value))
     return kind()
@@ -414,14 +421,14 @@ def deep_calls() -> Iterator[None]:
     The garbage collector would run guest code at varying moments, and a warnings filter could turn a warning of one
     version into an exception.
     """
-    collects, limit = gc.isenabled(), sys.getrecursionlimit()
+    collects, limit, filters = gc.isenabled(), sys.getrecursionlimit(), warnings.filters
     gc.disable()
     sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+    warnings.filters = [("ignore", None, Warning, None, 0)]  # `warnings.catch_warnings` takes ten times as long
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
+        warnings.filters = filters
         sys.setrecursionlimit(limit)
         if collects:
             gc.enable()

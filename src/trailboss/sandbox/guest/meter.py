@@ -40,7 +40,7 @@ class GuestMeter(meters.Meter):
         self._kept = 0
         self.cycles_limit, self.cells_limit, self.cells_used = cycles_limit, cells_limit, 0
 
-    @property  # type: ignore[misc]  # the stand-in for a Struct allows it
+    @property
     def cycles_used(self) -> int:
         """Cycles used so far."""
         return _glue.glue_read(USED) if self._is_running else self._kept

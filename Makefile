@@ -34,7 +34,8 @@ ENGINE := .engine
 ENGINE_SOURCE := github.com/cometbft/cometbft
 # Where `make testnet` keeps its network.
 TESTNET := .testnet
-# The peer of a development node.
+# The peers of a chain for tests, and of a development node.
+ETH_TESTER := eth-tester[py-evm]==0.14.0b1
 ANVIL := @foundry-rs/anvil@1.7.1
 # Samples what a process does.
 SAMPLER := py-spy==0.4.3
@@ -126,10 +127,12 @@ docs: $(READY) ## the site, into site/
 bench: $(READY) ## the benchmarks, ratios in one run
 	$(BIN)/python -m benchmarks
 
-bench-peers: $(READY) ## a node beside Anvil, which npm installs into .peers/
+bench-peers: $(READY) ## a node beside Anvil, a LocalChain beside SimulatedChain and eth-tester; npm and pip install peers into .peers/
 	@test -e .peers/node_modules || ! command -v npm >/dev/null || \
 		npm install --prefix .peers --no-audit --no-fund --loglevel error $(ANVIL) || true
-	@$(BIN)/python -m benchmarks peers
+	@test -e .peers/python || { $(PYTHON) -m venv .peers/python && \
+		.peers/python/bin/python -m pip install -qq --disable-pip-version-check $(ETH_TESTER); } || rm -rf .peers/python
+	@$(BIN)/python -m benchmarks peers in-process
 
 bench-flames: $(READY) ## flame graphs of a transfer and of a fire, which py-spy takes, into docs/pictures/
 	@test -x $(BIN)/py-spy || $(PIP) $(SAMPLER)

@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
 
 def _sampler(path: Path, process: int) -> "subprocess.Popen[bytes]":
     """Sample a process, by function."""
-    options = ("--nonblocking", "--function", "--duration", str(SECONDS), "--rate", str(RATE), "--output", str(path))
+    options = ("--function", "--duration", str(SECONDS), "--rate", str(RATE), "--output", str(path))
     return subprocess.Popen((str(SAMPLER), "record", *options, "--pid", str(process)), stderr=subprocess.DEVNULL)
 
 

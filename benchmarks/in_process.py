@@ -39,9 +39,7 @@ def run(rounds: int, large: bool) -> Report:
         report.notes.append("eth-tester is not here: make bench-peers installs it.")
         measure(report, ours + simple, rounds)
         return report
-    report.notes.append(
-        "eth-tester runs py-evm, in a process of its own; both sign each transfer and check it."
-    )
+    report.notes.append("eth-tester runs py-evm, in a process of its own; both sign each transfer and check it.")
     with subprocess.Popen((PYTHON, "-P", WORKER), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
         pairs = (("new", "new chain"), ("transfer", "transfer, mined"), ("empty", "empty block"))
         theirs = [

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from trailboss.codec.canonical import fields_encoder
+from trailboss.codec.canonical import encode_flag, encode_integer, encode_octets, fields_template
 from trailboss.execution.agents import BUDGET_SPENT, emit_fallback
 from trailboss.execution.decision_recorder import Recorder
 from trailboss.execution.due_admission import admit_timers
@@ -25,9 +25,9 @@ from trailboss.model.decisions import FeeSource
 from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import Timer, TimerEnd, asks_agent
 
-_encode_fired: Final = fields_encoder(
-    *("timer_id", "reverted", "cycles_used", "cells_used", "fee_payer", "fee_paid", "refund", "blocks_deferred"),
-    *("tip", "lane_burned"),
+_FIRED: Final = fields_template(
+    *("tip", "refund", "fee_paid", "reverted", "timer_id", "fee_payer", "cells_used", "cycles_used", "lane_burned"),
+    "blocks_deferred",
 )
 
 
@@ -167,16 +167,16 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
 
 def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord, lane_burned: int) -> EventRecord:
     """Return the event of a natural fire, reverted ones included. Decision: D-27."""
-    facts = _encode_fired(
-        timer_id=timer.timer_id,
-        reverted=receipt.status is Status.REVERTED,
-        cycles_used=receipt.cycles_used,
-        cells_used=receipt.cells_used,
-        fee_payer=timer.fee_payer,
-        fee_paid=receipt.fee_paid,
-        refund=receipt.refund,
-        blocks_deferred=session.context.height - timer.height,
-        tip=receipt.tip,
-        lane_burned=lane_burned,
+    facts = _FIRED % (
+        encode_integer(receipt.tip),
+        encode_integer(receipt.refund),
+        encode_integer(receipt.fee_paid),
+        encode_flag(receipt.status is Status.REVERTED),
+        encode_octets(timer.timer_id),
+        encode_octets(timer.fee_payer),
+        encode_integer(receipt.cells_used),
+        encode_integer(receipt.cycles_used),
+        encode_integer(lane_burned),
+        encode_integer(session.context.height - timer.height),
     )
     return EventRecord(TIMER_FIRED, timer.actor, facts, timer.timer_id)

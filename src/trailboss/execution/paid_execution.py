@@ -9,7 +9,13 @@ from typing import Final
 
 import msgspec
 
-from trailboss.codec.canonical import encode_canonical, fields_encoder
+from trailboss.codec.canonical import (
+    encode_canonical,
+    encode_integer,
+    encode_octets,
+    encode_text,
+    fields_template,
+)
 from trailboss.execution.development import count_mocked
 from trailboss.execution.host import run_handler
 from trailboss.execution.mailbox import keep_gas
@@ -50,10 +56,10 @@ def handler_body(actor: bytes, handler: str, payload: bytes, sender: bytes) -> B
     return body
 
 
-_SCHEDULED: Final = ("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at")
-_encode_scheduled: Final = fields_encoder(*_SCHEDULED)
-_encode_priced: Final = fields_encoder(*_SCHEDULED, "max_fee_per_cycle", "max_priority_fee_per_cycle")
-_encode_asking: Final = fields_encoder(*_SCHEDULED, "gba")
+_FIELDS: Final = ("height", "handler", "timer_id", "fee_payer", "gas_limit", "expires_at")
+_SCHEDULED: Final = fields_template(*_FIELDS)
+_PRICED: Final = fields_template(*_FIELDS, "max_fee_per_cycle", "max_priority_fee_per_cycle")
+_ASKING: Final = fields_template("gba", *_FIELDS)
 
 
 def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, body: Body) -> ReceiptRecord:
@@ -159,15 +165,20 @@ def commit_effect(session: BlockSession, effect: effects.Effect) -> EventRecord:
 
 
 def _scheduled_facts(timer: Timer, more: Mapping[str, object]) -> bytes:
-    facts = {name: getattr(timer, name) for name in _SCHEDULED}
+    if more and not timer.own_agent:
+        return encode_canonical({**{name: getattr(timer, name) for name in _FIELDS}, **more})
+    facts = (
+        encode_integer(timer.height),
+        encode_text(timer.handler),
+        encode_octets(timer.timer_id),
+        encode_octets(timer.fee_payer),
+        encode_integer(timer.gas_limit),
+        encode_integer(timer.expires_at),
+    )
     if timer.own_agent:
-        return _encode_asking(**facts, gba=timer.own_agent)
-    if more:
-        return encode_canonical({**facts, **more})
+        return _ASKING % (encode_octets(timer.own_agent), *facts)
     fees = timer.frozen_fees()
-    if fees is None:
-        return _encode_scheduled(**facts)
-    return _encode_priced(**facts, max_fee_per_cycle=fees[0], max_priority_fee_per_cycle=fees[1])
+    return _SCHEDULED % facts if fees is None else _PRICED % (*facts, *map(encode_integer, fees))
 
 
 def _cancelled(session: BlockSession, timer: Timer, refund: int, *, by_governance: bool) -> EventRecord:

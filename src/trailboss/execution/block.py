@@ -215,10 +215,8 @@ def apply_transaction(
     job = check_reply(session, transaction.sender, instruction) if isinstance(instruction, ReplyJob) else None
     # CHARGE
     reserved = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), prices)
-    session.ledger.debit(transaction.sender, reserved)
-    account = session.ledger.account(transaction.sender)
     account.nonce += 1
-    session.ledger.put(transaction.sender, account)
+    session.ledger.put_debited(transaction.sender, account, reserved)
     if isinstance(instruction, ReplyJob) and job is not None:
         close_job(session, instruction.job, job)
     envelope = Envelope(

@@ -66,9 +66,11 @@ class Ledger:
 
     def debit(self, address: bytes, amount: int) -> None:
         """Take from a balance; ``INSUFFICIENT_BALANCE`` if it holds less."""
-        if amount == 0:
-            return
-        account = self.account(address)
+        if amount != 0:
+            self.put_debited(address, self.account(address), amount)
+
+    def put_debited(self, address: bytes, account: Account, amount: int) -> None:
+        """Write an account that has been read, and may have been changed, less an amount; refuses as `debit`."""
         balance = amount_of(account.balance)
         if balance < amount:
             raise Rejection(

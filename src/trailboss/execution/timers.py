@@ -256,19 +256,25 @@ def committed_timers(store: ReadableStore) -> Iterator[Timer]:
         yield decode_timer(octets)
 
 
-def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
-    """Delete a timer's record and its place in every count; the queue follows on commit."""
+def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd, cost: int = 0) -> None:
+    """Delete a timer's record and its place in every count, and take a cost from its fee payer.
+
+    The queue follows on commit.
+    """
+    ledger, actor = session.ledger, timer.actor
+    if timer.fee_payer != actor:
+        ledger.debit(timer.fee_payer, cost)
+        cost = 0
     session.hooks.on_remove(session, timer, end)
     session.delete_timer(timer)
-    account = session.ledger.account(timer.actor)
+    account = ledger.account(actor)
     account.timer_count -= 1
-    session.ledger.put(timer.actor, account)
+    ledger.put_debited(actor, account, cost)
 
 
 def take_timer(session: BlockSession, decision: Decision) -> Cells:
     """Take the worst-case cost of a timer from its fee payer and the timer from the store. Spec: CIP-5 §6.3."""
-    session.ledger.debit(decision.timer.fee_payer, decision.max_cost)
-    remove_timer(session, decision.timer, TimerEnd.FIRED)
+    remove_timer(session, decision.timer, TimerEnd.FIRED, decision.max_cost)
     session.take_out(decision.timer)
     return session.context.rules.timer.max_cells_per_fire
 

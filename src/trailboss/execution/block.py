@@ -128,8 +128,9 @@ def close_block(session: BlockSession, close_market: Callable[[], None]) -> None
     if session.reservations:
         raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")
     rules, overlay = session.context.rules, session.overlay
-    for end, count in session.ends.items():
-        session.count(end.value, count)
+    for path in session.ends.__struct_fields__:
+        if ended := getattr(session.ends, path):
+            session.count(path, ended)
     close_market()
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):

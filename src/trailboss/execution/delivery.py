@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_flag, encode_integer, encode_octets, fields_template
 from trailboss.execution.agents import BUDGET_SPENT, emit_fallback
@@ -121,7 +121,7 @@ def _defer(session: BlockSession, decision: Decision) -> None:
     timer, reason = decision.timer, decision.reason
     if timer.deferred_for == reason:
         return
-    deferred = msgspec.structs.replace(timer, deferred_for=str(reason))
+    deferred = replace(timer, deferred_for=str(reason))
     session.write_timer(deferred)
     session.follower.replace(deferred)
     facts = {"reason": str(reason), "gas_limit": timer.gas_limit, "height": timer.height}
@@ -153,16 +153,17 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
     body = handler_body(timer.target, timer.handler, timer.payload, timer.actor)
     # RUN, SETTLE
     receipt = run_envelope(session, envelope, decision.max_cost, body)
-    burned = receipt.cycles_used * prices.lane_basefee
-    session.timer_cycles_used += receipt.cycles_used
+    cycles = receipt.cycles_used
+    burned = cycles * prices.lane_basefee
+    session.timer_cycles_used += cycles
     session.timer_cells_used += receipt.cells_used
-    session.fired.append(Fired(timer.actor, prices.cycle_tip, receipt.cycles_used, burned))
-    recorder.fired(decision, receipt.cycles_used)
-    events = (*receipt.events, *session.hooks.fire_events(decision, receipt))
+    session.fired.append(Fired(timer.actor, prices.cycle_tip, cycles, burned))
+    recorder.fired(decision, cycles)
+    events = receipt.events + session.hooks.fire_events(decision, receipt)
     if session.hooks.is_last(decision):
-        session.count_end(TimerEnd.FIRED)
+        session.ends.fired += 1
         events = (*events, _fired(session, timer, receipt, burned))
-    session.receipts.append(msgspec.structs.replace(receipt, events=events))
+    session.receipts.append(replace(receipt, events=events))
 
 
 def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord, lane_burned: int) -> EventRecord:

@@ -29,7 +29,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
-from trailboss.primitives.units import Amount
+from trailboss.primitives.units import Amount, Cells, Cycles
 from trailboss.timer_queue.source import pending_of
 from trailboss.vm.failures import exhaustion, located
 
@@ -56,6 +56,7 @@ def handler_body(actor: bytes, handler: str, payload: bytes, sender: bytes) -> B
     return body
 
 
+_OK, _REVERTED = Status.OK, Status.REVERTED  # bound once: looking up a member of an enum takes as long as ten constants
 _FIELDS: Final = ("height", "handler", "timer_id", "fee_payer", "gas_limit", "expires_at")
 _SCHEDULED: Final = fields_template(*_FIELDS)
 _PRICED: Final = fields_template(*_FIELDS, "max_fee_per_cycle", "max_priority_fee_per_cycle")
@@ -85,17 +86,19 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         run = Run()
     except Rejection as rejection:
         run = Run(error=rejection.error())
+    cycles, cells = Cycles(meter.cycles_used), Cells(meter.cells_used)
     if meter.is_exhausted:
         run = Run(error=located(exhaustion(meter), run.error))
-    if run.error is None:
-        events = (*(commit_effect(session, effect) for effect in scope.effects), *run.events)
-    else:
+        cycles, cells = meter.charged()
+    status, events = _OK, run.events
+    if run.error is not None:
         scope.revert(mark)
-        events = ()
+        status, events = _REVERTED, ()
+    elif scope.effects:
+        events = (*[commit_effect(session, effect) for effect in scope.effects], *events)
     # SETTLE
     if scope.mocked:
         count_mocked(scope)
-    cycles, cells = meter.charged()
     settlement = settle(reserved, cycles, cells, envelope.prices)
     session.ledger.credit(envelope.payer, settlement.refund)
     session.ledger.credit(session.context.proposer, settlement.tip)
@@ -110,7 +113,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         origin_hash=envelope.origin_hash,
         sender=envelope.sender,
         payer=envelope.payer,
-        status=Status.OK if run.error is None else Status.REVERTED,
+        status=status,
         error=run.error,
         cycles_used=cycles,
         cells_used=cells,

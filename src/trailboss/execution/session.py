@@ -61,7 +61,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     cells_limit: Cells  # cells the fire may use
 
 
-class Fired(NamedTuple):
+class Fired(msgspec.Struct, frozen=True, gc=False):
     """A fire of this block: the timer's actor, tip per cycle, cycles used, and base units burned by the surcharge."""
 
     actor: bytes
@@ -95,8 +95,8 @@ class BlockSession(Struct):
     events: list[EventRecord] = field(default_factory=list)
     # Due timers pre-charged and not yet run, by id, in order.
     reservations: dict[bytes, Reservation] = field(default_factory=dict)
-    # Timers that the block itself has ended, by path; written to the totals once, when it closes.
-    ends: dict[TimerEnd, int] = field(default_factory=dict)
+    # Timers that the block itself has ended, in no transaction; added to the totals once, when it closes.
+    ends: SchedulerTotals = field(default_factory=SchedulerTotals)
     cycles_used: int = 0
     cells_used: int = 0
     timer_cycles_used: int = 0  # by fires so far; ``cycles_used`` is by everything
@@ -148,7 +148,7 @@ class BlockSession(Struct):
 
     def count_end(self, end: TimerEnd) -> None:
         """Count one more timer that the block has ended, outside any transaction."""
-        self.ends[end] = self.ends.get(end, 0) + 1
+        setattr(self.ends, end.value, getattr(self.ends, end.value) + 1)
 
     def emit(self, name: str, timer: Timer, facts: Mapping[str, object]) -> None:
         """Emit an event of the block itself about a timer."""

@@ -483,7 +483,7 @@ class _Block:
         if recorder is not None:
             recorder.fired(decision, cycles)
         if session.hooks.is_last(decision):
-            session.count_end(TimerEnd.FIRED)
+            session.ends.fired += 1
             if timer.timer_id in self._plans.live:
                 self._plans.end(timer.timer_id)
         due = timer.height if decision.entry is None else decision.entry.hit_height

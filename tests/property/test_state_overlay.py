@@ -1,4 +1,4 @@
-"""An overlay against plain dictionaries: nested marks, reverts, transient values, scans."""
+"""An overlay against plain dictionaries: nested marks, reverts, scans."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -17,8 +17,6 @@ PLAIN_KEYS = st.sampled_from(
     [
         keys.config_key(b"one"),
         keys.account_key(ACTORS[0]),
-        keys.transient_key(b"k", b"1"),
-        keys.transient_key(b"k", b"2"),
     ]
 )
 
@@ -65,11 +63,6 @@ class OverlayMachine(RuleBasedStateMachine):
         mark, self.contents = self.marks.pop()
         self.overlay.revert(mark)
 
-    @rule()
-    def clear_transient(self) -> None:
-        self.overlay.clear_transient()
-        self.contents = {key: value for key, value in self.contents.items() if not key.startswith(keys.TRANSIENT)}
-
     @rule(actor=st.sampled_from(ACTORS), prefix=NAMES, limit=st.integers(0, 5))
     def scan(self, actor, prefix, limit) -> None:
         there = [
@@ -98,7 +91,7 @@ class OverlayMachine(RuleBasedStateMachine):
         expected = {
             key: self.contents.get(key)
             for key in touched
-            if self.contents.get(key) != self.committed.get(key) and not key.startswith(keys.TRANSIENT)
+            if self.contents.get(key) != self.committed.get(key)
         }
         assert self.overlay.changes() == expected
 

@@ -105,7 +105,6 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     session.ledger.burned += settlement.burned
     if scope.effects or envelope.pool is not None:
         keep_gas(scope, cycles, cells)
-    session.overlay.clear_transient()
     session.cycles_used += cycles
     session.cells_used += cells
     return ReceiptRecord(

@@ -20,7 +20,7 @@ from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, encode_record, stored
 from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord
-from trailboss.model.effects import Effect
+from trailboss.model.effects import Effect, ReservedTimerCancelled
 from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.timers import Timer, TimerEnd, TimerRequest, decode_timer, encode_timer
 from trailboss.primitives.errors import InvariantError
@@ -95,6 +95,7 @@ class BlockSession(Struct):
     events: list[EventRecord] = field(default_factory=list)
     # Due timers pre-charged and not yet run, by id, in order.
     reservations: dict[bytes, Reservation] = field(default_factory=dict)
+    heights: dict[bytes, int] = field(default_factory=dict)  # of the timers that the block has scheduled, by id
     # Timers that the block itself has ended, in no transaction; added to the totals once, when it closes.
     ends: SchedulerTotals = field(default_factory=SchedulerTotals)
     cycles_used: int = 0
@@ -214,10 +215,19 @@ class Scope(msgspec.Struct):
     # What frames have asked for, in order; cut back when a frame fails.
     effects: list[Effect] = msgspec.field(default_factory=list)
     emitted: int = 0  # events that actors have emitted so far
+    # Places in ``effects`` at which due timers that are charged have been cancelled, by id; a frame that fails takes its
+    # effects back, and not these.
+    cancelled: dict[bytes, int] = msgspec.field(default_factory=dict)
     # Numbers of the mocks that answered calls, in order; a frame that fails takes none back. Decision: D-110.
     mocked: list[int] = msgspec.field(default_factory=list)
     # What actors print; a frame that fails does not take it back.
     printing: Printing = msgspec.field(default_factory=Printing)
+
+    def has_cancelled(self, identity: bytes) -> bool:
+        """Return whether the transaction has cancelled a due timer that the block has charged for."""
+        place = self.cancelled.get(identity, len(self.effects))
+        effect = self.effects[place] if place < len(self.effects) else None
+        return isinstance(effect, ReservedTimerCancelled) and effect.timer.timer_id == identity
 
     def mark(self) -> tuple[int, int]:
         """Return where the transaction stands, for `revert`."""

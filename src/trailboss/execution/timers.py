@@ -41,12 +41,10 @@ from trailboss.model.timers import (
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, clamp
-from trailboss.state.keys import TIMERS, transient_key
+from trailboss.state.keys import TIMERS
 from trailboss.state.store import ReadableStore
 
 QueueEntry = tuple[int, int, bytes]  # Height, sequence and id, as the queue yields them.
-PENDING: Final = b"timer"
-CANCELLED: Final = b"cancelled"
 WITHDRAWN: Final = "bid"  # Argument of earlier versions. Spec: CIP-1v3 §6, CIP-1v3 §13.2.
 
 
@@ -142,7 +140,7 @@ def accept_timer(
         terms=terms,
     )
     session.write_timer(timer)
-    session.overlay.write(transient_key(PENDING, identity), height.to_bytes(8, "big"))
+    session.heights[identity] = timer.height
     scope.effects.append(effects.TimerScheduled(timer, facts))
     return timer
 
@@ -188,13 +186,12 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
     # CHECK
     check_timer_id(session.context.rules, identity)
     reservation = session.reservations.get(identity)
-    cancelled = transient_key(CANCELLED, identity)
-    if reservation is not None and session.overlay.read(cancelled) is None:
+    if reservation is not None and not scope.has_cancelled(identity):
         timer = reservation.decision.timer
         check_owner(timer, actor)
         # RUN
-        session.overlay.write(cancelled, b"\x01")
         session.count("cancelled")
+        scope.cancelled[identity] = len(scope.effects)
         scope.effects.append(effects.ReservedTimerCancelled(timer, by_governance))
         return
     found = find_timer(session, identity)
@@ -225,11 +222,9 @@ def find_timer(session: BlockSession, identity: bytes) -> Timer | None:
     """Return a live timer by id, one scheduled by the running transaction included, or None."""
     height = session.queue.height_of(identity)
     if height is None:
-        pending = session.overlay.read(transient_key(PENDING, identity))
-        if pending is None:
-            return None
-        height = int.from_bytes(pending, "big")
-    return session.read_timer(height, identity)
+        height = session.heights.get(identity)
+    # One whose scheduling has been taken back has a height there, and no record.
+    return None if height is None else session.read_timer(height, identity)
 
 
 def load_timer(session: BlockSession, height: int, identity: bytes) -> Timer:

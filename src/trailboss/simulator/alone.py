@@ -54,7 +54,7 @@ from trailboss.simulator.orders import (
     View,
     Work,
 )
-from trailboss.state.keys import ACCOUNTS, TRANSIENT_BYTE
+from trailboss.state.keys import ACCOUNTS
 from trailboss.state.overlay import Overlay
 from trailboss.timer_queue.bucket import Pending
 from trailboss.timer_queue.queue import TimerQueue
@@ -82,8 +82,7 @@ class FlatState(Overlay):
 
     def write(self, key: bytes, value: bytes) -> None:
         """Set the value of a key."""
-        if key[0] != TRANSIENT_BYTE:
-            self.table[key] = value
+        self.table[key] = value
 
     def delete(self, key: bytes) -> None:
         """Remove the value of a key, if it has one."""

@@ -4,7 +4,7 @@ A nested call takes a mark and reverts to it on failure; success needs no action
 """
 
 from trailboss.primitives.errors import InvariantError
-from trailboss.state.keys import MISSING, STORAGE_BYTE, TRANSIENT_BYTE, Missing, storage_address, storage_key
+from trailboss.state.keys import MISSING, STORAGE_BYTE, Missing, storage_address, storage_key
 from trailboss.state.slots import SlotChanges, decode_slot
 from trailboss.state.store import KeyValue
 
@@ -15,15 +15,13 @@ class Overlay:
     Invariant: undoing the log from its end restores exactly the table's earlier states.
     """
 
-    __slots__ = ("_base", "_clearings", "_log", "_read_base", "_slots", "_slots_noted", "_slots_undone", "_table")
+    __slots__ = ("_base", "_log", "_read_base", "_slots", "_slots_noted", "_slots_undone", "_table")
 
     def __init__(self, base: KeyValue) -> None:
         self._base = base
         self._read_base = base.read
         self._table: dict[bytes, bytes | None] = {}
         self._log: list[tuple[bytes, bytes | Missing | None]] = []
-        # Lengths of the log at which transient values were cleared, ascending.
-        self._clearings: list[int] = [0]
         # The slot changes know the log up to a length, but for the keys whose writes were undone since.
         self._slots: SlotChanges | None = None
         self._slots_noted = 0
@@ -57,8 +55,6 @@ class Overlay:
         if mark < self._slots_noted:
             self._slots_undone += (key for key, _ in log[mark : self._slots_noted] if key[0] == STORAGE_BYTE)
             self._slots_noted = mark
-        while self._clearings[-1] > mark:
-            self._clearings.pop()
         while len(log) > mark:
             key, old = log.pop()
             if old is MISSING:
@@ -66,21 +62,10 @@ class Overlay:
             else:
                 table[key] = old
 
-    def clear_transient(self) -> None:
-        """Clear transient values; a revert to an earlier mark restores them. O(writes since the last call)."""
-        log, table = self._log, self._table
-        written = [key for key, _ in log[self._clearings[-1] :] if key[0] == TRANSIENT_BYTE]
-        for key in written:
-            if key in table:
-                log.append((key, table.pop(key)))
-        self._clearings.append(len(log))
-
     def changes(self) -> dict[bytes, bytes | None]:
-        """Return all differences from the store but transient keys; None for deleted. O(keys written)."""
+        """Return all differences from the store; None for deleted. O(keys written)."""
         read_base = self._read_base
-        return {
-            key: value for key, value in self._table.items() if key[0] != TRANSIENT_BYTE and value != read_base(key)
-        }
+        return {key: value for key, value in self._table.items() if value != read_base(key)}
 
     def changed_slots(self, mark: int = 0) -> list[tuple[bytes, bytes]]:
         """Return address and name of every slot whose value differs from that at a mark, ascending.

@@ -40,7 +40,7 @@ def test_commit_is_refused_when_the_height_is_not_the_next(height) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{b"z": b"value"}, {keys.transient_key(b"k", b""): b"value"}, {keys.storage_key(ACTOR, b"n"): b"value"}]
+    "wrong", [{b"z": b"value"}, {keys.account_key(b"short"): b"value"}, {keys.storage_key(ACTOR, b"n"): b"value"}]
 )
 def test_commit_changes_nothing_when_a_change_is_malformed(wrong) -> None:
     """A bad key or slot record is found before the first write."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.crypto.digest import merkle_root
 from trailboss.execution.admission import (
@@ -214,11 +215,10 @@ def apply_transaction(
     check_limits(transaction, intrinsic, context.rules.params.limits, used)
     prices = check_price(transaction, context.rules)
     check_balance(transaction, amount_of(account.balance))
-    job = check_reply(session, sender, instruction) if isinstance(instruction, ReplyJob) else None
+    job = check_reply(session, transaction.sender, instruction) if isinstance(instruction, ReplyJob) else None
     # CHARGE
     reserved = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), prices)
-    account.nonce += 1
-    session.ledger.put_debited(sender, account, reserved)
+    session.ledger.put_debited(sender, replace(account, nonce=account.nonce + 1), reserved)
     if isinstance(instruction, ReplyJob) and job is not None:
         close_job(session, instruction.job, job)
     envelope = Envelope(

@@ -118,10 +118,9 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         if agent is not None:
             check_agent(ledger, agent)
         # RUN
-        account = ledger.account(self.frame.actor)
-        account.agent = b"" if agent is None else agent
-        ledger.put(self.frame.actor, account)
-        data = encode_canonical({"agent": account.agent})
+        stated = b"" if agent is None else agent
+        ledger.put(self.frame.actor, msgspec.structs.replace(ledger.account(self.frame.actor), agent=stated))
+        data = encode_canonical({"agent": stated})
         self.scope.effects.append(EventRecord(AGENT_SET, self.frame.actor, data))
 
     def timer_lane(self) -> Mapping[str, object]:

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.ledger import Ledger
@@ -18,7 +19,7 @@ from trailboss.mechanisms.context import Market
 from trailboss.metering.meter import Meter
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin, ReceiptRecord
-from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, encode_record, stored
+from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals
 from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord
 from trailboss.model.effects import Effect, ReservedTimerCancelled
 from trailboss.model.events import EventRecord, PrintedLine
@@ -34,6 +35,7 @@ from trailboss.vm.engine import Engine
 from trailboss.vm.printed_lines import Printing
 
 COUNT_WIDTH: Final = 4  # bytes of a count in the state
+_decode_totals: Final = msgspec.msgpack.Decoder(SchedulerTotals).decode
 BLOCK_CHARACTERS_MAX: Final = 131_072  # printed characters of one block that are kept
 
 
@@ -137,14 +139,15 @@ class BlockSession(Struct):
 
     def totals(self) -> SchedulerTotals:
         """Return the running totals over all timers, as they stand."""
-        return stored(self.overlay.read, SCHEDULER_KEY, SchedulerTotals) or SchedulerTotals()
+        found = self.overlay.read_record(SCHEDULER_KEY, _decode_totals)
+        return SchedulerTotals() if found is None else replace(found)
 
     def count(self, path: str, more: int = 1) -> int:
         """Count more timers on their path, while the transaction lasts; return how many there were before."""
         totals = self.totals()
         before: int = getattr(totals, path)
         setattr(totals, path, before + more)
-        self.overlay.write(SCHEDULER_KEY, encode_record(totals))
+        self.overlay.write(SCHEDULER_KEY, totals)
         return before
 
     def count_end(self, end: TimerEnd) -> None:

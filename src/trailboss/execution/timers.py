@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.checks import (
@@ -119,9 +119,8 @@ def accept_timer(
     account = session.ledger.account(actor)
     if identity is None:
         identity = timer_id(actor, height, payload, account.timer_nonce)
-    account.timer_nonce += 1
-    account.timer_count += 1
-    session.ledger.put(actor, account)
+    counted = replace(account, timer_nonce=account.timer_nonce + 1, timer_count=account.timer_count + 1)
+    session.ledger.put(actor, counted)
     handler, routed = route_payload(payload, session.context.rules.params.timers.handler_bytes_max)
     timer = Timer(
         version=RECORD_VERSION,
@@ -167,7 +166,7 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
         return
     check_owner(timer, actor)
     # RUN
-    extended = msgspec.structs.replace(timer, expires_at=clamp(expires_at, now + 1, ceiling))
+    extended = replace(timer, expires_at=clamp(expires_at, now + 1, ceiling))
     session.write_timer(extended)
     scope.effects.append(effects.TimerExtended(extended, by_governance=actor is None))
 
@@ -263,8 +262,7 @@ def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd, cost: int =
     session.hooks.on_remove(session, timer, end)
     session.delete_timer(timer)
     account = ledger.account(actor)
-    account.timer_count -= 1
-    ledger.put_debited(actor, account, cost)
+    ledger.put_debited(actor, replace(account, timer_count=account.timer_count - 1), cost)
 
 
 def take_timer(session: BlockSession, decision: Decision) -> Cells:

@@ -3,10 +3,18 @@
 A nested call takes a mark and reverts to it on failure; success needs no action, at any depth.
 """
 
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from msgspec import Struct
+
+from trailboss.codec.canonical import pack
 from trailboss.primitives.errors import InvariantError
 from trailboss.state.keys import MISSING, STORAGE_BYTE, Missing, storage_address, storage_key
 from trailboss.state.slots import SlotChanges, decode_slot
 from trailboss.state.store import KeyValue
+
+Record = TypeVar("Record", bound=Struct)
 
 
 class Overlay:
@@ -20,8 +28,9 @@ class Overlay:
     def __init__(self, base: KeyValue) -> None:
         self._base = base
         self._read_base = base.read
-        self._table: dict[bytes, bytes | None] = {}
-        self._log: list[tuple[bytes, bytes | Missing | None]] = []
+        # What is written many times in a block lies here as a record, and is packed once.
+        self._table: dict[bytes, bytes | Struct | None] = {}
+        self._log: list[tuple[bytes, bytes | Struct | Missing | None]] = []
         # The slot changes know the log up to a length, but for the keys whose writes were undone since.
         self._slots: SlotChanges | None = None
         self._slots_noted = 0
@@ -30,10 +39,20 @@ class Overlay:
     def read(self, key: bytes) -> bytes | None:
         """Return the value of a full key, or None if it has none. Complexity: O(1)."""
         value = self._table.get(key, MISSING)
-        return self._read_base(key) if value is MISSING else value
+        return self._read_base(key) if value is MISSING else _packed(value)
 
-    def write(self, key: bytes, value: bytes) -> None:
-        """Set the value of a full key; a storage key takes a slot record (`slots.encode_slot`). Complexity: O(1)."""
+    def read_record(self, key: bytes, decode: Callable[[bytes], Record]) -> Record | None:
+        """Return the record of a full key, or None if it has none; all records of a key are of one kind. O(1)."""
+        value = self._table.get(key, MISSING)
+        if value is MISSING:
+            value = self._read_base(key)
+        return decode(value) if isinstance(value, bytes) else cast("Record | None", value)
+
+    def write(self, key: bytes, value: bytes | Struct) -> None:
+        """Set the value of a full key: bytes, or a record that does not change any more. Complexity: O(1).
+
+        A storage key takes a slot record (`slots.encode_slot`).
+        """
         table = self._table
         self._log.append((key, table.get(key, MISSING)))
         table[key] = value
@@ -65,7 +84,8 @@ class Overlay:
     def changes(self) -> dict[bytes, bytes | None]:
         """Return all differences from the store; None for deleted. O(keys written)."""
         read_base = self._read_base
-        return {key: value for key, value in self._table.items() if value != read_base(key)}
+        packed = ((key, _packed(value)) for key, value in self._table.items())
+        return {key: value for key, value in packed if value != read_base(key)}
 
     def changed_slots(self, mark: int = 0) -> list[tuple[bytes, bytes]]:
         """Return address and name of every slot whose value differs from that at a mark, ascending.
@@ -79,7 +99,7 @@ class Overlay:
         before: dict[bytes, bytes | None] = {}
         for key, old in self._log[mark:]:
             if key[0] == STORAGE_BYTE and key not in before:
-                before[key] = self._read_base(key) if old is MISSING else old
+                before[key] = self._read_base(key) if old is MISSING else _packed(old)
         changed: list[tuple[bytes, bytes]] = []
         for key, old_record in before.items():
             records = (self.read(key), old_record)
@@ -113,3 +133,7 @@ class Overlay:
         self._slots_undone = []
         self._slots_noted = len(self._log)
         return slots
+
+
+def _packed(value: bytes | Struct | None) -> bytes | None:
+    return pack(value) if isinstance(value, Struct) else value

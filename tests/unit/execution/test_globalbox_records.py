@@ -129,8 +129,7 @@ class Box(Follower):
         """Hold a timer with everything that is counted of it, and return it."""
         self.session.write_timer(timer)
         account = self.ledger.account(timer.actor)
-        account.timer_count += 1
-        self.ledger.put(timer.actor, account)
+        self.ledger.put(timer.actor, replace(account, timer_count=account.timer_count + 1))
         change_count(self.session, target_key(TARGET), 1)
         return timer
 

@@ -5,12 +5,11 @@ Source: docs/spec/sources.md §8
 
 from typing import Final
 
-from trailboss.fees import Prices, max_cost, offered_tip
+from trailboss.fees import Prices, offered_tip
 from trailboss.governance.rules import Rules
 from trailboss.model.transactions import FundActor, Transaction, Transfer
 from trailboss.params import LimitParams
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.primitives.units import Cells, Cycles, Price
 
 Units = tuple[int, int]  # Cycles and cells.
 _SENDING: Final = (Transfer, FundActor)
@@ -84,8 +83,8 @@ def check_balance(transaction: Transaction, balance: int, promised: int = 0) -> 
     Raises:
         Rejection: ``INSUFFICIENT_GAS_BALANCE`` or ``INSUFFICIENT_BALANCE``, if the sender could not pay that.
     """
-    caps = Prices(Price(transaction.max_fee_per_cycle), Price(transaction.max_fee_per_cell))
-    gas = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), caps)
+    gas = transaction.cycles_limit * transaction.max_fee_per_cycle
+    gas += transaction.cells_limit * transaction.max_fee_per_cell
     instruction = transaction.instruction
     amount = instruction.amount if isinstance(instruction, _SENDING) else 0
     available = balance - promised

@@ -83,7 +83,7 @@ def apply_block(
     if not nothing_waits(overlay.read):
         _deliver_messages(session)
     close_block(session, close_market)
-    state_root = store.commit(context.height, overlay.changes())
+    state_root = store.commit(context.height, overlay.written())
     block = seal_block(
         context,
         state_root,

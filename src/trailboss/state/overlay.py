@@ -4,7 +4,7 @@ A nested call takes a mark and reverts to it on failure; success needs no action
 """
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -46,7 +46,7 @@ class Overlay:
         value = self._table.get(key, MISSING)
         if value is MISSING:
             value = self._read_base(key)
-        return decode(value) if isinstance(value, bytes) else cast("Record | None", value)
+        return decode(value) if isinstance(value, bytes) else value  # type: ignore[return-value]  # of that kind
 
     def write(self, key: bytes, value: bytes | Struct) -> None:
         """Set the value of a full key: bytes, or a record that does not change any more. Complexity: O(1).
@@ -83,9 +83,11 @@ class Overlay:
 
     def changes(self) -> dict[bytes, bytes | None]:
         """Return all differences from the store; None for deleted. O(keys written)."""
-        read_base = self._read_base
-        packed = ((key, _packed(value)) for key, value in self._table.items())
-        return {key: value for key, value in packed if value != read_base(key)}
+        return {key: value for key, value in self.written().items() if value != self._read_base(key)}
+
+    def written(self) -> dict[bytes, bytes | None]:
+        """Return the value of every key written, which may be the store's; None for deleted. O(keys written)."""
+        return {key: _packed(value) for key, value in self._table.items()}
 
     def changed_slots(self, mark: int = 0) -> list[tuple[bytes, bytes]]:
         """Return address and name of every slot whose value differs from that at a mark, ascending.

@@ -77,9 +77,11 @@ def fields_template(*names: str) -> bytes:
 
 def encode_integer(number: int) -> bytes:
     """Return the encoding of an integer; refuses as `encode_canonical`."""
-    if 0 <= number < _SMALL:
-        return _UNSIGNED_HEADS[number]
-    return _head(_UNSIGNED, number) if 0 < number <= U64_MAX else encode_canonical(number)
+    if 0 <= number < 1 << 32:
+        if number < _SMALL:
+            return _UNSIGNED_HEADS[number]
+        return _pack_head_2(25, number) if number < 1 << 16 else _pack_head_4(26, number)
+    return encode_canonical(number)
 
 
 def encode_octets(octets: bytes) -> bytes:

@@ -255,7 +255,8 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
 
     def _check_change(self, form: str) -> None:
         """Refuse a call about timers in a read-only frame, and one that the mechanism does not have. Decision: D-56."""
-        self._check_writable(calls.name_of(form))
+        if self.frame.read_only:
+            self._check_writable(calls.name_of(form))
         block = self.scope.session.context
         calls.check_call(form, block.calls, block.mechanism)
 

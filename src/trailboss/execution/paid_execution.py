@@ -177,6 +177,8 @@ def _scheduled_facts(timer: Timer, more: Mapping[str, object]) -> bytes:
         encode_integer(timer.gas_limit),
         encode_integer(timer.expires_at),
     )
+    if not timer.fees and timer.terms is None:
+        return _SCHEDULED % facts
     if timer.own_agent:
         return _ASKING % (encode_octets(timer.own_agent), *facts)
     fees = timer.frozen_fees()

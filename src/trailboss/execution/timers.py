@@ -26,6 +26,7 @@ from trailboss.execution.session import BlockSession, Scope, timer_event
 from trailboss.mechanisms.base import Decision
 from trailboss.metering.meter import Meter
 from trailboss.model import effects
+from trailboss.model.actors import Account
 from trailboss.model.envelopes import route_payload
 from trailboss.model.events import TIMER_ARGUMENT_DEPRECATED, TIMER_PRIORITY_CLAMPED, EventRecord
 from trailboss.model.terms import Terms
@@ -78,6 +79,7 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
     timer = accept_timer(
         scope,
         actor,
+        account,
         request.payload,
         height=height,
         fee_payer=payer,
@@ -98,6 +100,7 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
 def accept_timer(
     scope: Scope,
     actor: bytes,
+    account: Account,
     payload: bytes,
     *,
     height: int,
@@ -112,11 +115,10 @@ def accept_timer(
 ) -> Timer:
     """Number, count, write and announce a timer that every check has passed, and return its record.
 
-    The payload may be an envelope. Without an identity, the id follows from its owner's count of accepted timers;
+    The account is the owner's, as it stands. The payload may be an envelope. Without an identity, the id follows from its owner's count of accepted timers;
     ``facts`` are additional fields of the event. Spec: CIP-5 §3.1, CIP-5 §3.3. Decision: D-01, D-04, D-64.
     """
     session = scope.session
-    account = session.ledger.account(actor)
     if identity is None:
         identity = timer_id(actor, height, payload, account.timer_nonce)
     counted = replace(account, timer_nonce=account.timer_nonce + 1, timer_count=account.timer_count + 1)

@@ -4,6 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from trailboss.model.actors import Account, decode_account, encode_account
 from trailboss.state import keys
 from trailboss.state.overlay import Overlay
 from trailboss.state.slots import SCANNED_NAME_MAX, encode_slot
@@ -17,6 +18,7 @@ PLAIN_KEYS = st.sampled_from(
     [
         keys.config_key(b"one"),
         keys.account_key(ACTORS[0]),
+        keys.account_key(ACTORS[1]),
     ]
 )
 
@@ -41,6 +43,14 @@ class OverlayMachine(RuleBasedStateMachine):
     def write(self, key, value) -> None:
         self.overlay.write(key, value)
         self.contents[key] = value
+
+    @rule(nonce=st.integers(0, 2))
+    def write_record(self, nonce) -> None:
+        """A record and its packed bytes are the same value, whichever of the two is read or compared."""
+        key, account = keys.account_key(ACTORS[1]), Account(nonce=nonce)
+        self.overlay.write(key, account)
+        self.contents[key] = encode_account(account)
+        assert self.overlay.read_record(key, decode_account) == account
 
     @rule(slot=SLOTS, value=VALUES)
     def write_slot(self, slot, value) -> None:
@@ -88,11 +98,7 @@ class OverlayMachine(RuleBasedStateMachine):
     def reads_and_changes_agree(self) -> None:
         touched = self.contents.keys() | self.committed.keys()
         assert all(self.overlay.read(key) == self.contents.get(key) for key in touched)
-        expected = {
-            key: self.contents.get(key)
-            for key in touched
-            if self.contents.get(key) != self.committed.get(key)
-        }
+        expected = {key: self.contents.get(key) for key in touched if self.contents.get(key) != self.committed.get(key)}
         assert self.overlay.changes() == expected
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import Struct, field
@@ -218,8 +218,8 @@ class Scope(msgspec.Struct):
     # What frames have asked for, in order; cut back when a frame fails.
     effects: list[Effect] = msgspec.field(default_factory=list)
     emitted: int = 0  # events that actors have emitted so far
-    # Places in ``effects`` at which due timers that are charged have been cancelled, by id; a frame that fails takes its
-    # effects back, and not these.
+    # Places in ``effects`` at which due timers that are charged have been cancelled, by id; a frame that fails takes
+    # its effects back, and not these.
     cancelled: dict[bytes, int] = msgspec.field(default_factory=dict)
     # Numbers of the mocks that answered calls, in order; a frame that fails takes none back. Decision: D-110.
     mocked: list[int] = msgspec.field(default_factory=list)

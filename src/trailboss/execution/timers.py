@@ -115,8 +115,9 @@ def accept_timer(
 ) -> Timer:
     """Number, count, write and announce a timer that every check has passed, and return its record.
 
-    The account is the owner's, as it stands. The payload may be an envelope. Without an identity, the id follows from its owner's count of accepted timers;
-    ``facts`` are additional fields of the event. Spec: CIP-5 §3.1, CIP-5 §3.3. Decision: D-01, D-04, D-64.
+    The account is the owner's, as it stands. The payload may be an envelope. Without an identity, the id follows from
+    the owner's count of accepted timers; ``facts`` are additional fields of the event. Spec: CIP-5 §3.1, CIP-5 §3.3.
+    Decision: D-01, D-04, D-64.
     """
     session = scope.session
     if identity is None:

@@ -155,4 +155,3 @@ def ended_key(number: int) -> bytes:
 def mailbox_major(key: bytes) -> int:
     """Return the major part of a mailbox or Globalbox key."""
     return int.from_bytes(key[1:_MAJOR_END], "big")
-

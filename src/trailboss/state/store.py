@@ -177,7 +177,7 @@ class Store(ABC):
         return self._trail
 
     def commit(self, height: int, written: Mapping[bytes, bytes | None]) -> Hash32:
-        """Commit what the next block has written and return the new state root; without changes it costs nearly nothing.
+        """Commit what the next block has written and return the new state root; no change costs next to nothing.
 
         Raises:
             InvariantError: If the height is not the next one, a key has no committed namespace or not its width, or a

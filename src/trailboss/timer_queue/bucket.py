@@ -71,7 +71,7 @@ class Bucket:
             self._lines = Lines(self._in_order().values())
 
     def remove(self, timer: Pending) -> None:
-        """Take out a timer that is here. Complexity: O(log k) for k timers, O(1) if it is alive and there is no crowd."""
+        """Take out a timer that is here. Complexity: O(1) if it is alive in no crowd, O(log k) for k timers else."""
         if self.expired and timer in self.expired:
             self.expired.remove(timer)
             return

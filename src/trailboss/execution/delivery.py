@@ -20,11 +20,14 @@ from trailboss.execution.session import BlockSession, Envelope, Fired, Reservati
 from trailboss.execution.timers import end_timer, expired_timers, load_timers
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, LeftOut, Mechanism, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
+from trailboss.mechanisms.selection import FIRE
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import Timer, TimerEnd, asks_agent
 
+# Bound once, as in `trailboss.mechanisms.selection`.
+_TIMER, _REVERTED, _FALLBACK = Origin.TIMER, Status.REVERTED, FeeSource.FALLBACK
 _FIRED: Final = fields_template(
     *("tip", "refund", "fee_paid", "reverted", "timer_id", "fee_payer", "cells_used", "cycles_used", "lane_burned"),
     "blocks_deferred",
@@ -101,9 +104,10 @@ def selection_context(session: BlockSession, market: Market) -> SelectionContext
 def apply_decision(session: BlockSession, decision: Decision) -> None:
     """Carry out one decision up to the point where a handler would run. Spec: CIP-5 §5.1, CIP-5 §5.4."""
     timer = decision.timer
+    if decision.verdict is FIRE:
+        session.reservations[timer.timer_id] = Reservation(decision, session.hooks.take(session, decision))
+        return
     match decision.verdict:
-        case Verdict.FIRE:
-            session.reservations[timer.timer_id] = Reservation(decision, session.hooks.take(session, decision))
         case Verdict.EXPIRE:
             facts = {"expires_at": timer.expires_at, "current_height": session.context.height}
             end_timer(session, timer, TimerEnd.EXPIRED, TIMER_EXPIRED, facts)
@@ -136,7 +140,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         return
     timer, prices = decision.timer, decision.prices
     envelope = Envelope(
-        origin=Origin.TIMER,
+        origin=_TIMER,
         sender=timer.actor,
         signer=timer.actor,
         payer=timer.fee_payer,
@@ -148,7 +152,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         actor=timer.target,
         facts=partial(session.hooks.fire_facts, decision),
     )
-    if decision.fee_source is FeeSource.FALLBACK and asks_agent(timer.fees):
+    if decision.fee_source is _FALLBACK and asks_agent(timer.fees):
         emit_fallback(session, timer, BUDGET_SPENT)
     body = handler_body(timer.target, timer.handler, timer.payload, timer.actor)
     # RUN, SETTLE
@@ -172,7 +176,7 @@ def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord, lane_bur
         encode_integer(receipt.tip),
         encode_integer(receipt.refund),
         encode_integer(receipt.fee_paid),
-        encode_flag(receipt.status is Status.REVERTED),
+        encode_flag(receipt.status is _REVERTED),
         encode_octets(timer.timer_id),
         encode_octets(timer.fee_payer),
         encode_integer(receipt.cells_used),

@@ -37,7 +37,8 @@ class Bucket:
     __slots__ = ("_alive", "_deaths", "_is_ordered", "_latest", "_lines", "expired")
 
     def __init__(self) -> None:
-        self._alive: dict[int, Pending] = {}  # by sequence; in order as long as each comes behind the latest
+        # By sequence; in order as long as each comes behind the latest, and in a crowd whatever comes.
+        self._alive: dict[int, Pending] = {}
         self._is_ordered = True
         self._latest = -1
         self.expired: SortedList | tuple[()] = ()  # a list from the first one on: few heights have any
@@ -99,17 +100,15 @@ class Bucket:
     def walk(self, after: int, is_out: IsOut | None = None) -> Iterator[Pending]:
         """Yield those alive behind a sequence, in FIFO order, but for those of payers that are left out.
 
-        Complexity: O(k) for the first of k timers behind a sequence, O(k log k) once after some have come in another
-            order; O(1) a timer that is yielded, O(log p) where payers are left out of a crowd of p payers; O(1) for
-            each payer left out of a crowd, whatever its timers.
+        Complexity: O(1) a timer that is yielded; in a crowd O(log p) for p payers, and O(1) for each payer left out,
+            whatever its timers.
         """
+        if self._lines is not None:
+            return self._lines.walk(after, is_out or _is_in)
+        # There are few: looking for the first and, where some have come in another order, sorting takes a millisecond.
         alive = self._in_order()
         following = islice(alive.values(), bisect_right(list(alive), after) if after >= 0 else 0, None)
-        if is_out is None:
-            return following
-        if self._lines is None:
-            return (timer for timer in following if not is_out(timer.fee_payer))
-        return self._lines.walk(after, is_out)
+        return following if is_out is None else (timer for timer in following if not is_out(timer.fee_payer))
 
     def _in_order(self) -> dict[int, Pending]:
         if not self._is_ordered:
@@ -120,6 +119,10 @@ class Bucket:
         expired = self.expired or SortedList()
         expired.add(timer)
         self.expired = expired
+
+
+def _is_in(_: bytes) -> bool:
+    return False
 
 
 class Lines:

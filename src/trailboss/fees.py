@@ -27,6 +27,7 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     burned: Amount  # basefee part of the actual cost, the lane's included; leaves the supply
     tip: Amount  # priority part of the actual cost; the proposer's
     refund: Amount  # the rest, back to the payer
+    lane_burned: Amount = Amount(0)  # what of ``burned`` the lane basefee has burned
 
     @property
     def paid(self) -> Amount:
@@ -43,9 +44,10 @@ def max_cost(cycles: Cycles, cells: Cells, prices: Prices) -> Amount:
 
 def settle(reserved: Amount, cycles_used: Cycles, cells_used: Cells, prices: Prices) -> Settlement:
     """Split ``reserved``, base units taken at these prices, by what was used, which costs no more. Spec: CIP-5 §6.3."""
-    burned = cycles_used * (prices.cycle_basefee + prices.lane_basefee) + cells_used * prices.cell_basefee
+    lane_burned = cycles_used * prices.lane_basefee
+    burned = lane_burned + cycles_used * prices.cycle_basefee + cells_used * prices.cell_basefee
     tip = cycles_used * prices.cycle_tip + cells_used * prices.cell_tip
-    return Settlement(Amount(burned), Amount(tip), Amount(reserved - burned - tip))
+    return Settlement(Amount(burned), Amount(tip), Amount(reserved - burned - tip), Amount(lane_burned))
 
 
 def offered_tip(max_fee: int, max_priority_fee: int, basefee: Price) -> Price:

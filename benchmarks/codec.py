@@ -4,7 +4,14 @@ import cowboy_protocol
 
 from benchmarks.measure import Case, Report, measure, repeated
 from benchmarks.world import World
-from trailboss.codec.canonical import decode_canonical, encode_canonical, fields_encoder
+from trailboss.codec.canonical import (
+    decode_canonical,
+    encode_canonical,
+    encode_integer,
+    encode_octets,
+    encode_text,
+    fields_template,
+)
 from trailboss.codec.textual import from_json, to_text
 from trailboss.codec.wire import decode_transaction, encode_transaction, signing_hash
 from trailboss.model.transactions import ExecuteActor, Transaction, sign_transaction
@@ -12,8 +19,10 @@ from trailboss.primitives.octets import Address
 
 CALLS = 500
 PEER_CALLS = 20
-FACTS = {"timer_id": bytes(range(32)), "height": 1_000_000, "handler": "on_tick"}
+HEIGHT, HANDLER, IDENTITY = 1_000_000, "on_tick", bytes(range(32))
+FACTS = {"height": HEIGHT, "handler": HANDLER, "timer_id": IDENTITY}
 """Fields of an event."""
+TEMPLATE = fields_template(*FACTS)
 
 
 def run(rounds: int, large: bool) -> Report:
@@ -23,8 +32,8 @@ def run(rounds: int, large: bool) -> Report:
     world = World(senders=1, actors=1)
     signed = world.sign(0, ExecuteActor(Address(bytes(20)), "on_tick", bytes(32)), cycles=100_000, cells=1_000)
     text, wire = to_text(signed), encode_transaction(signed)
-    _check(signed, text, wire)
-    facts, encode_known = encode_canonical(FACTS), fields_encoder(*FACTS)
+    facts = encode_canonical(FACTS)
+    _check(signed, text, wire, facts)
     key = world.keys[0]
     public = cowboy_protocol
     cases = []
@@ -41,7 +50,7 @@ def run(rounds: int, large: bool) -> Report:
     cases += [
         Case(name="decode", sample=repeated(lambda: decode_transaction(wire), CALLS)),
         Case(name="canonical CBOR, encode three fields", sample=repeated(lambda: encode_canonical(FACTS), CALLS)),
-        Case(name="canonical CBOR, encode three known fields", sample=repeated(lambda: encode_known(**FACTS), CALLS)),
+        Case(name="canonical CBOR, encode three known fields", sample=repeated(_fill_in, CALLS)),
         Case(name="canonical CBOR, decode three fields", sample=repeated(lambda: decode_canonical(facts), CALLS)),
     ]
     measure(report, cases, rounds)
@@ -49,7 +58,11 @@ def run(rounds: int, large: bool) -> Report:
     return report
 
 
-def _check(signed: Transaction, text: str, wire: bytes) -> None:
+def _fill_in() -> bytes:
+    return TEMPLATE % (encode_integer(HEIGHT), encode_text(HANDLER), encode_octets(IDENTITY))
+
+
+def _check(signed: Transaction, text: str, wire: bytes, facts: bytes) -> None:
     """Refuse to compare codecs that disagree."""
-    if wire != cowboy_protocol.encode_transaction(text) or decode_transaction(wire) != signed:
+    if wire != cowboy_protocol.encode_transaction(text) or decode_transaction(wire) != signed or _fill_in() != facts:
         raise AssertionError("the two codecs give different bytes")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from trailboss.chain import Chain
 from trailboss.crypto.digest import domain_digest, keccak256
@@ -165,8 +166,8 @@ class World:
             for timer in batch:
                 changes[timer_key(timer.height, timer.timer_id)] = encode_timer(timer)
             for actor, account in accounts.items():
-                account.timer_nonce = account.timer_count = owned[actor]
-                changes[account_key(actor)] = encode_account(account)
+                counted = replace(account, timer_nonce=owned[actor], timer_count=owned[actor])
+                changes[account_key(actor)] = encode_account(counted)
             changes[SCHEDULER_KEY] = encode_record(SchedulerTotals(scheduled=planted))
             context = chain.next_context()
             chain.queue.advance(context.height)
@@ -179,8 +180,7 @@ class World:
         """Return the account of an actor, with the code that all actors have."""
         octets = self.chain.store.read(account_key(actor))
         account = Account() if octets is None else decode_account(octets)
-        account.code_hash, account.owner = self.code_hash, bytes(self.senders[0])
-        return account
+        return replace(account, code_hash=self.code_hash, owner=bytes(self.senders[0]))
 
     def sign(self, sender: int, instruction: Instruction, *, cycles: int, cells: int, ahead: int = 0) -> Transaction:
         """Return a signed transaction; ``ahead`` counts those of the sender that come before it in the block."""

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from tests.model.timer_list import Row, TimerList, name, pending
 from trailboss.params import CalendarParams, load_params
@@ -76,7 +77,7 @@ class QueueHistory(RuleBasedStateMachine):
     @rule(choice=st.integers(0, 10**6), life=st.one_of(st.integers(1, 12), st.integers(1, 1_000)))
     def extend(self, choice: int, life: int) -> None:
         timer_id = [*self.timers][choice % len(self.timers)]
-        self.timers[timer_id] = self.timers[timer_id]._replace(expires_at=self.now + life)
+        self.timers[timer_id] = replace(self.timers[timer_id], expires_at=self.now + life)
         self.queue.extend(timer_id, self.now + life)
 
     @precondition(lambda self: self.timers)
@@ -88,7 +89,7 @@ class QueueHistory(RuleBasedStateMachine):
     def move(self, blocks: int, choice: int, count: int) -> None:
         for number in range(count):
             timer_id = [*self.timers][(choice + number) % len(self.timers)]
-            self.timers[timer_id] = self.timers[timer_id]._replace(height=self.now + blocks)
+            self.timers[timer_id] = replace(self.timers[timer_id], height=self.now + blocks)
             self.queue.move(self.timers[timer_id])
 
     @rule(count=st.integers(1, 8))

@@ -36,6 +36,7 @@ _UNSIGNED_HEADS, _BYTES_HEADS, _TEXT_HEADS = (_SMALL_HEADS[major] for major in (
 _pack_head_2, _pack_head_4, _pack_head_8 = (Struct(layout).pack for layout in (">BH", ">BI", ">BQ"))
 """Heads whose number has 2, 4 or 8 bytes, from their first byte and the number."""
 _float: Final = Struct(">d")
+_FALSE_OCTET, _TRUE_OCTET = (bytes((_SIMPLE << 5 | value,)) for value in (_FALSE, _TRUE))
 
 Canonical = bool | int | float | bytes | str | list["Canonical"] | dict[Any, "Canonical"] | None
 """Decoded values. Encoding also takes tuples, as lists, and subclasses, as the type they extend."""
@@ -55,32 +56,53 @@ def encode_canonical(value: object) -> bytes:
     return bytes(out)
 
 
-def fields_encoder(*names: str) -> Callable[..., bytes]:
-    """Return a function that encodes a map of fixed text keys, given as keywords, in half the time.
+def fields_template(*names: str) -> bytes:
+    """Return the encoding of a map of fixed text keys, in canonical order, with ``%b`` in place of each value.
 
-    The keys are encoded and sorted once. The function raises `InvariantError` unless it gets all of them.
+    The values are filled in by ``%``, each encoded by one of the functions below: a map takes a third of the time.
+
+    Raises:
+        InvariantError: If the keys are not in canonical order.
 
     Examples:
-        >>> encode_point = fields_encoder("y", "x")
-        >>> encode_point(y=2, x=1) == encode_canonical({"x": 1, "y": 2})
+        >>> point = fields_template("x", "y")
+        >>> point % (encode_integer(1), encode_octets(b"2")) == encode_canonical({"x": 1, "y": b"2"})
         True
-        >>> encode_point(x=1)
-        Traceback (most recent call last):
-        trailboss.primitives.errors.InvariantError: fields x are given where y, x are encoded
     """
-    keys = sorted((_text(name), name) for name in names)
-    head = _head(_MAP, len(keys))
+    keys = [encode_text(name) for name in names]
+    if keys != sorted(keys):
+        raise InvariantError(f"fields {', '.join(names)} are not in canonical order")
+    return _head(_MAP, len(keys)) + b"".join(key.replace(b"%", b"%%") + b"%b" for key in keys)
 
-    def encode(**values: object) -> bytes:
-        if len(values) != len(keys):
-            raise InvariantError(f"fields {', '.join(values)} are given where {', '.join(names)} are encoded")
-        out = bytearray(head)
-        for encoded_key, name in keys:
-            out += encoded_key
-            _append(out, values[name], 1)
-        return bytes(out)
 
-    return encode
+def encode_integer(number: int) -> bytes:
+    """Return the encoding of an integer; refuses as `encode_canonical`."""
+    if 0 <= number < 1 << 32:
+        if number < _SMALL:
+            return _UNSIGNED_HEADS[number]
+        return _pack_head_2(25, number) if number < 1 << 16 else _pack_head_4(26, number)
+    return encode_canonical(number)
+
+
+def encode_octets(octets: bytes) -> bytes:
+    """Return the encoding of bytes."""
+    length = len(octets)
+    return (_BYTES_HEADS[length] if length < _SMALL else _head(_BYTES, length)) + octets
+
+
+def encode_text(text: str) -> bytes:
+    """Return the encoding of text; `Rejection` ``INVALID_DATA`` if it has a lone surrogate."""
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raise _unencodable("text has a lone surrogate") from None
+    length = len(raw)
+    return (_TEXT_HEADS[length] if length < _SMALL else _head(_TEXT, length)) + raw
+
+
+def encode_flag(flag: bool) -> bytes:
+    """Return the encoding of a bool."""
+    return _TRUE_OCTET if flag else _FALSE_OCTET
 
 
 def decode_canonical(encoded: bytes) -> Canonical:
@@ -109,13 +131,13 @@ def _append(out: bytearray, value: Any, depth: int) -> None:
         out += _BYTES_HEADS[length] if length < _SMALL else _head(_BYTES, length)
         out += value
     elif kind is str:
-        out += _text(value)
+        out += encode_text(value)
     elif kind is dict:
         _append_map(out, value, depth)
     elif value is None:
         out.append(_SIMPLE << 5 | _NONE)
     elif kind is bool:
-        out.append(_SIMPLE << 5 | (_TRUE if value else _FALSE))
+        out += encode_flag(value)
     elif kind is list or kind is tuple:
         _append_list(out, value, len(value), depth)
     elif kind is float:
@@ -152,15 +174,6 @@ def _append_float(out: bytearray, value: float) -> None:
     out += _float.pack(value + 0.0)
 
 
-def _text(value: str) -> bytes:
-    try:
-        raw = value.encode()
-    except UnicodeEncodeError:
-        raise _unencodable("text has a lone surrogate") from None
-    length = len(raw)
-    return (_TEXT_HEADS[length] if length < _SMALL else _head(_TEXT, length)) + raw
-
-
 def _append_list(out: bytearray, items: Iterable[object], count: int, depth: int) -> None:
     _check_depth(depth)
     out += _head(_LIST, count)
@@ -174,7 +187,7 @@ def _append_map(out: bytearray, members: dict[Any, object], depth: int) -> None:
     order: Callable[[bytes], tuple[int, bytes]] | None = None
     for key, value in members.items():
         if type(key) is str:
-            encoded_key = _text(key)
+            encoded_key = encode_text(key)
         else:
             encoded_key = _key(key, depth + 1)
             order = _length_first

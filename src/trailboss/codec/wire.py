@@ -30,12 +30,12 @@ _WRITERS: Final = tuple((name, kind.write) for name, kind in ENVELOPE)
 
 
 def encode_transaction(transaction: Transaction) -> bytes:
-    """Return the wire bytes of a transaction, signatures included; it keeps them.
+    """Return the wire bytes of a transaction, signatures included; it keeps them, as those it was decoded from.
 
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
-    kept = transaction.__dict__  # they are asked for three times on the way into a block
+    kept = transaction.__dict__
     known: bytes | None = kept.get(_WIRE)
     if known is None:
         out = bytearray((VERSION,))
@@ -99,7 +99,7 @@ def decode_submission(encoded: bytes) -> list[Transaction]:
 
 
 def _read_transaction(encoded: bytes, offset: int) -> tuple[Transaction, int]:
-    version = read_tag(encoded, offset)
+    start, version = offset, read_tag(encoded, offset)
     if version != VERSION:
         raise malformed(offset, f"a transaction starts with version {VERSION}, not {version}")
     offset += 1
@@ -107,4 +107,7 @@ def _read_transaction(encoded: bytes, offset: int) -> tuple[Transaction, int]:
     for read in _READERS:
         value, offset = read(encoded, offset)
         values.append(value)
-    return Transaction(*_in_record_order(values)), offset
+    transaction = Transaction(*_in_record_order(values))
+    # There is no other encoding of it, and it is asked for three times on the way into a block.
+    transaction.__dict__[_WIRE] = encoded[start:offset]
+    return transaction, offset

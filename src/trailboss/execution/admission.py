@@ -3,14 +3,16 @@
 Source: docs/spec/sources.md §8
 """
 
-from trailboss.fees import Prices, max_cost, offered_tip
+from typing import Final
+
+from trailboss.fees import Prices, offered_tip
 from trailboss.governance.rules import Rules
 from trailboss.model.transactions import FundActor, Transaction, Transfer
 from trailboss.params import LimitParams
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.primitives.units import Cells, Cycles, Price
 
 Units = tuple[int, int]  # Cycles and cells.
+_SENDING: Final = (Transfer, FundActor)
 
 
 def check_destination(transaction: Transaction, chain_id: int) -> None:
@@ -35,13 +37,13 @@ def nonce_mismatch(transaction: Transaction, nonce: int) -> Rejection:
 
 def check_limits(transaction: Transaction, least: Units, limits: LimitParams, used: Units = (0, 0)) -> None:
     """Refuse limits below what the transaction uses before it runs (``least``), or above what the block has left."""
-    for reason, unit, smallest, given, so_far, most in (
-        (RejectionReason.OUT_OF_CYCLES, "cycles", least[0], transaction.cycles_limit, used[0], limits.block_cycles_max),
-        (RejectionReason.OUT_OF_CELLS, "cells", least[1], transaction.cells_limit, used[1], limits.block_cells_max),
+    for unit, smallest, given, so_far, most in (
+        ("cycles", least[0], transaction.cycles_limit, used[0], limits.block_cycles_max),
+        ("cells", least[1], transaction.cells_limit, used[1], limits.block_cells_max),
     ):
         if given < smallest:
             raise Rejection(
-                reason,
+                RejectionReason.OUT_OF_CYCLES if unit == "cycles" else RejectionReason.OUT_OF_CELLS,
                 f"{unit}_limit is {given}, {transaction.instruction.name} uses {smallest} before it runs",
                 used=smallest,
                 limit=given,
@@ -81,10 +83,10 @@ def check_balance(transaction: Transaction, balance: int, promised: int = 0) -> 
     Raises:
         Rejection: ``INSUFFICIENT_GAS_BALANCE`` or ``INSUFFICIENT_BALANCE``, if the sender could not pay that.
     """
-    caps = Prices(Price(transaction.max_fee_per_cycle), Price(transaction.max_fee_per_cell))
-    gas = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), caps)
+    gas = transaction.cycles_limit * transaction.max_fee_per_cycle
+    gas += transaction.cells_limit * transaction.max_fee_per_cell
     instruction = transaction.instruction
-    amount = instruction.amount if isinstance(instruction, Transfer | FundActor) else 0
+    amount = instruction.amount if isinstance(instruction, _SENDING) else 0
     available = balance - promised
     if available >= gas + amount:
         return gas + amount

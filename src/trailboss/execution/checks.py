@@ -31,7 +31,9 @@ def check_entitled(scope: Scope, frame: Frame, entitlement: str = TIMER_SCHEDULE
     Source: cowboy-facts §2.3, §2.4. Decision: D-91, D-119
     """
     ledger, params = scope.session.ledger, scope.session.context.rules.params.timers
-    if ledger.is_entitled(frame.actor, entitlement):
+    has_been_warned = entitlement == TIMER_SCHEDULE and ledger.account(frame.actor).timer_nonce > 0
+    # The manifest is read last: its key is a hash.
+    if (has_been_warned and not params.schedule_needs_entitlement) or ledger.is_entitled(frame.actor, entitlement):
         return
     deed = "schedules a timer" if entitlement == TIMER_SCHEDULE else "upgrades itself"
     what = f"{deed} without the entitlement {entitlement}"
@@ -42,9 +44,8 @@ def check_entitled(scope: Scope, frame: Frame, entitlement: str = TIMER_SCHEDULE
             actor=str(Address(frame.actor)),
             entitlement=entitlement,
         )
-    if entitlement != TIMER_SCHEDULE or ledger.account(frame.actor).timer_nonce == 0:
-        words = f"it {what}, which a public chain refuses; deploy it with that entitlement"
-        scope.printing.warn(frame.actor, frame.handler, words)
+    words = f"it {what}, which a public chain refuses; deploy it with that entitlement"
+    scope.printing.warn(frame.actor, frame.handler, words)
 
 
 def check_height(height: int, now: int) -> None:

@@ -33,13 +33,14 @@ class Recorder:
         """Note a decision; beyond ``ENTRIES_MAX``, and ``APART_MAX`` of those before any turn, only count it."""
         self._count += 1
         kind = decision.verdict if decision.rank or decision.reason is None else decision.reason
-        if kind is Verdict.UNFUND and decision.fire is not None:
+        if decision.fire is not None and kind is Verdict.UNFUND:
             kind = DeferralReason.UNFUNDED
         if kind in self._apart:
             self._apart[kind] += 1
             if self._apart[kind] > APART_MAX:
                 return
-        if decision.verdict is Verdict.DEFER and decision.max_cost:  # What has expired was decided before any price.
+        # What has expired was decided before any price.
+        if decision.reason is not None and decision.max_cost and decision.verdict is Verdict.DEFER:
             self._deferred.append(decision.timer.timer_id)
         if len(self._decisions) < ENTRIES_MAX:
             self._decisions.append(decision)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
-from trailboss.codec.canonical import fields_encoder
+from trailboss.codec.canonical import encode_flag, encode_integer, encode_octets, fields_template
 from trailboss.execution.agents import BUDGET_SPENT, emit_fallback
 from trailboss.execution.decision_recorder import Recorder
 from trailboss.execution.due_admission import admit_timers
@@ -20,14 +20,17 @@ from trailboss.execution.session import BlockSession, Envelope, Fired, Reservati
 from trailboss.execution.timers import end_timer, expired_timers, load_timers
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, LeftOut, Mechanism, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
+from trailboss.mechanisms.selection import FIRE
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import Timer, TimerEnd, asks_agent
 
-_encode_fired: Final = fields_encoder(
-    *("timer_id", "reverted", "cycles_used", "cells_used", "fee_payer", "fee_paid", "refund", "blocks_deferred"),
-    *("tip", "lane_burned"),
+# Bound once, as in `trailboss.mechanisms.selection`.
+_TIMER, _REVERTED, _FALLBACK = Origin.TIMER, Status.REVERTED, FeeSource.FALLBACK
+_FIRED: Final = fields_template(
+    *("tip", "refund", "fee_paid", "reverted", "timer_id", "fee_payer", "cells_used", "cycles_used", "lane_burned"),
+    "blocks_deferred",
 )
 
 
@@ -101,9 +104,10 @@ def selection_context(session: BlockSession, market: Market) -> SelectionContext
 def apply_decision(session: BlockSession, decision: Decision) -> None:
     """Carry out one decision up to the point where a handler would run. Spec: CIP-5 §5.1, CIP-5 §5.4."""
     timer = decision.timer
+    if decision.verdict is FIRE:
+        session.reservations[timer.timer_id] = Reservation(decision, session.hooks.take(session, decision))
+        return
     match decision.verdict:
-        case Verdict.FIRE:
-            session.reservations[timer.timer_id] = Reservation(decision, session.hooks.take(session, decision))
         case Verdict.EXPIRE:
             facts = {"expires_at": timer.expires_at, "current_height": session.context.height}
             end_timer(session, timer, TimerEnd.EXPIRED, TIMER_EXPIRED, facts)
@@ -121,7 +125,7 @@ def _defer(session: BlockSession, decision: Decision) -> None:
     timer, reason = decision.timer, decision.reason
     if timer.deferred_for == reason:
         return
-    deferred = msgspec.structs.replace(timer, deferred_for=str(reason))
+    deferred = replace(timer, deferred_for=str(reason))
     session.write_timer(deferred)
     session.follower.replace(deferred)
     facts = {"reason": str(reason), "gas_limit": timer.gas_limit, "height": timer.height}
@@ -136,7 +140,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         return
     timer, prices = decision.timer, decision.prices
     envelope = Envelope(
-        origin=Origin.TIMER,
+        origin=_TIMER,
         sender=timer.actor,
         signer=timer.actor,
         payer=timer.fee_payer,
@@ -148,35 +152,36 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         actor=timer.target,
         facts=partial(session.hooks.fire_facts, decision),
     )
-    if decision.fee_source is FeeSource.FALLBACK and asks_agent(timer.fees):
+    if decision.fee_source is _FALLBACK and asks_agent(timer.fees):
         emit_fallback(session, timer, BUDGET_SPENT)
     body = handler_body(timer.target, timer.handler, timer.payload, timer.actor)
     # RUN, SETTLE
     receipt = run_envelope(session, envelope, decision.max_cost, body)
-    burned = receipt.cycles_used * prices.lane_basefee
-    session.timer_cycles_used += receipt.cycles_used
+    cycles = receipt.cycles_used
+    burned = cycles * prices.lane_basefee
+    session.timer_cycles_used += cycles
     session.timer_cells_used += receipt.cells_used
-    session.fired.append(Fired(timer.actor, prices.cycle_tip, receipt.cycles_used, burned))
-    recorder.fired(decision, receipt.cycles_used)
-    events = (*receipt.events, *session.hooks.fire_events(decision, receipt))
+    session.fired.append(Fired(timer.actor, prices.cycle_tip, cycles, burned))
+    recorder.fired(decision, cycles)
+    events = receipt.events + session.hooks.fire_events(decision, receipt)
     if session.hooks.is_last(decision):
-        session.count_end(TimerEnd.FIRED)
+        session.ends.fired += 1
         events = (*events, _fired(session, timer, receipt, burned))
-    session.receipts.append(msgspec.structs.replace(receipt, events=events))
+    session.receipts.append(replace(receipt, events=events))
 
 
 def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord, lane_burned: int) -> EventRecord:
     """Return the event of a natural fire, reverted ones included. Decision: D-27."""
-    facts = _encode_fired(
-        timer_id=timer.timer_id,
-        reverted=receipt.status is Status.REVERTED,
-        cycles_used=receipt.cycles_used,
-        cells_used=receipt.cells_used,
-        fee_payer=timer.fee_payer,
-        fee_paid=receipt.fee_paid,
-        refund=receipt.refund,
-        blocks_deferred=session.context.height - timer.height,
-        tip=receipt.tip,
-        lane_burned=lane_burned,
+    facts = _FIRED % (
+        encode_integer(receipt.tip),
+        encode_integer(receipt.refund),
+        encode_integer(receipt.fee_paid),
+        encode_flag(receipt.status is _REVERTED),
+        encode_octets(timer.timer_id),
+        encode_octets(timer.fee_payer),
+        encode_integer(receipt.cells_used),
+        encode_integer(receipt.cycles_used),
+        encode_integer(lane_burned),
+        encode_integer(session.context.height - timer.height),
     )
     return EventRecord(TIMER_FIRED, timer.actor, facts, timer.timer_id)

@@ -98,8 +98,7 @@ def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
     if supply > U128_MAX:
         raise Rejection(RejectionReason.OVERFLOW, f"a balance of {after} makes the supply {supply}, more than 128 bits")
     # RUN
-    account.balance = amount_octets(after)
-    session.ledger.put(address, account)
+    session.ledger.put(address, replace(account, balance=amount_octets(after)))
     session.overlay.write(ECONOMY_KEY, encode_record(Economy(amount_octets(supply), economy.burned)))
     return _event(rules, topics.BALANCE_SET, {"account": bytes(address), "before": before, "after": after})
 
@@ -141,14 +140,13 @@ def set_code(scope: Scope, instruction: SetCode) -> EventRecord:
     # CHECK
     _check_ordinary(session.context.rules, address, "code")
     # RUN
-    account = session.ledger.account(address)
-    account.code_hash = keccak256(instruction.code)
-    account.owner = account.owner or bytes(scope.envelope.sender)
-    session.ledger.put(address, account)
-    session.ledger.store_code(account.code_hash, instruction.code)
+    account, code_hash = session.ledger.account(address), keccak256(instruction.code)
+    owner = account.owner or bytes(scope.envelope.sender)
+    session.ledger.put(address, replace(account, code_hash=code_hash, owner=owner))
+    session.ledger.store_code(code_hash, instruction.code)
     if instruction.manifest is not None:
         session.ledger.store_manifest(address, instruction.manifest)
-    facts = {"account": bytes(address), "code_hash": account.code_hash}
+    facts = {"account": bytes(address), "code_hash": code_hash}
     return _event(session.context.rules, topics.CODE_SET, facts)
 
 

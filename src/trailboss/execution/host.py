@@ -118,10 +118,9 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         if agent is not None:
             check_agent(ledger, agent)
         # RUN
-        account = ledger.account(self.frame.actor)
-        account.agent = b"" if agent is None else agent
-        ledger.put(self.frame.actor, account)
-        data = encode_canonical({"agent": account.agent})
+        stated = b"" if agent is None else agent
+        ledger.put(self.frame.actor, msgspec.structs.replace(ledger.account(self.frame.actor), agent=stated))
+        data = encode_canonical({"agent": stated})
         self.scope.effects.append(EventRecord(AGENT_SET, self.frame.actor, data))
 
     def timer_lane(self) -> Mapping[str, object]:
@@ -256,7 +255,8 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
 
     def _check_change(self, form: str) -> None:
         """Refuse a call about timers in a read-only frame, and one that the mechanism does not have. Decision: D-56."""
-        self._check_writable(calls.name_of(form))
+        if self.frame.read_only:
+            self._check_writable(calls.name_of(form))
         block = self.scope.session.context
         calls.check_call(form, block.calls, block.mechanism)
 

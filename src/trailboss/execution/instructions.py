@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution import development, runner, timers
@@ -169,9 +171,7 @@ def _deploy(scope: Scope, instruction: transactions.DeployActor, meter: Meter) -
     if account.code_hash:
         raise Rejection(RejectionReason.ACTOR_EXISTS, f"there is an actor at {actor}", actor=str(actor))
     # RUN
-    account.code_hash = code_hash
-    account.owner = bytes(deployer)
-    session.ledger.put(actor, account)
+    session.ledger.put(actor, replace(account, code_hash=code_hash, owner=bytes(deployer)))
     session.ledger.store_code(code_hash, instruction.code)
     if instruction.manifest is not None:
         session.ledger.store_manifest(actor, instruction.manifest)

@@ -1,14 +1,20 @@
 """Accounts and money over an overlay. Every movement of money in the chain goes through here. Spec: CIP-5 §6.3."""
 
+from typing import Final
+
+from msgspec.structs import replace
+
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import ECONOMY_KEY
-from trailboss.model.actors import Account, declares, decode_account, encode_account
+from trailboss.model.actors import Account, declares, decode_account
 from trailboss.model.configs import Economy, amount_octets, amount_of, stored
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U128_MAX, Amount
 from trailboss.state.keys import account_key, code_key, manifest_key
 from trailboss.state.overlay import Overlay
+
+EMPTY_ACCOUNT: Final = Account()
 
 
 def read_economy(read: Read) -> Economy:
@@ -22,27 +28,25 @@ def read_economy(read: Read) -> Economy:
 class Ledger:
     """Accounts as the running block sees them; ``burned`` counts base units that are gone for ever."""
 
-    __slots__ = ("_read", "_sources", "_write", "burned")
+    __slots__ = ("_read", "_read_record", "_sources", "_write", "burned")
 
     def __init__(self, overlay: Overlay) -> None:
-        self._read, self._write = overlay.read, overlay.write
+        self._read, self._read_record, self._write = overlay.read, overlay.read_record, overlay.write
         # Text by its hash: whatever is written or taken back, it stays the text of that hash.
         self._sources: dict[bytes, str] = {}
         self.burned = 0
 
     def find(self, address: bytes) -> Account | None:
-        """Return the account, a copy to change and `put` back, or None."""
-        octets = self._read(account_key(address))
-        return None if octets is None else decode_account(octets)
+        """Return the account, or None."""
+        return self._read_record(account_key(address), decode_account)
 
     def account(self, address: bytes) -> Account:
         """Return the account, or an empty one that `put` would create."""
-        octets = self._read(account_key(address))
-        return Account() if octets is None else decode_account(octets)
+        return self._read_record(account_key(address), decode_account) or EMPTY_ACCOUNT
 
     def put(self, address: bytes, account: Account) -> None:
         """Write an account."""
-        self._write(account_key(address), encode_account(account))
+        self._write(account_key(address), account)
 
     def balance(self, address: bytes) -> Amount:
         """Return the balance in base units; 0 for an account that is not there."""
@@ -61,14 +65,15 @@ class Ledger:
         balance = amount_of(account.balance) + amount
         if balance > U128_MAX:
             raise InvariantError(f"the balance of {Address(address)} would be {balance}, more than 128 bits")
-        account.balance = amount_octets(balance)
-        self.put(address, account)
+        self.put(address, replace(account, balance=amount_octets(balance)))
 
     def debit(self, address: bytes, amount: int) -> None:
         """Take from a balance; ``INSUFFICIENT_BALANCE`` if it holds less."""
-        if amount == 0:
-            return
-        account = self.account(address)
+        if amount != 0:
+            self.put_debited(address, self.account(address), amount)
+
+    def put_debited(self, address: bytes, account: Account, amount: int) -> None:
+        """Write an account that has been read, and may be another one now, less an amount; refuses as `debit`."""
         balance = amount_of(account.balance)
         if balance < amount:
             raise Rejection(
@@ -78,8 +83,7 @@ class Ledger:
                 required=str(amount),
                 available=str(balance),
             )
-        account.balance = amount_octets(balance - amount)
-        self.put(address, account)
+        self.put(address, replace(account, balance=amount_octets(balance - amount)))
 
     def transfer(self, sender: bytes, to: bytes, amount: int) -> None:
         """Move money; refuses as `debit` does."""

@@ -9,7 +9,13 @@ from typing import Final
 
 import msgspec
 
-from trailboss.codec.canonical import encode_canonical, fields_encoder
+from trailboss.codec.canonical import (
+    encode_canonical,
+    encode_integer,
+    encode_octets,
+    encode_text,
+    fields_template,
+)
 from trailboss.execution.development import count_mocked
 from trailboss.execution.host import run_handler
 from trailboss.execution.mailbox import keep_gas
@@ -23,7 +29,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
-from trailboss.primitives.units import Amount
+from trailboss.primitives.units import Amount, Cells, Cycles
 from trailboss.timer_queue.source import pending_of
 from trailboss.vm.failures import exhaustion, located
 
@@ -50,10 +56,11 @@ def handler_body(actor: bytes, handler: str, payload: bytes, sender: bytes) -> B
     return body
 
 
-_SCHEDULED: Final = ("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at")
-_encode_scheduled: Final = fields_encoder(*_SCHEDULED)
-_encode_priced: Final = fields_encoder(*_SCHEDULED, "max_fee_per_cycle", "max_priority_fee_per_cycle")
-_encode_asking: Final = fields_encoder(*_SCHEDULED, "gba")
+_OK, _REVERTED = Status.OK, Status.REVERTED  # bound once: looking up a member of an enum takes as long as ten constants
+_FIELDS: Final = ("height", "handler", "timer_id", "fee_payer", "gas_limit", "expires_at")
+_SCHEDULED: Final = fields_template(*_FIELDS)
+_PRICED: Final = fields_template(*_FIELDS, "max_fee_per_cycle", "max_priority_fee_per_cycle")
+_ASKING: Final = fields_template("gba", *_FIELDS)
 
 
 def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, body: Body) -> ReceiptRecord:
@@ -79,24 +86,25 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         run = Run()
     except Rejection as rejection:
         run = Run(error=rejection.error())
+    cycles, cells = Cycles(meter.cycles_used), Cells(meter.cells_used)
     if meter.is_exhausted:
         run = Run(error=located(exhaustion(meter), run.error))
-    if run.error is None:
-        events = (*(commit_effect(session, effect) for effect in scope.effects), *run.events)
-    else:
+        cycles, cells = meter.charged()
+    status, events = _OK, run.events
+    if run.error is not None:
         scope.revert(mark)
-        events = ()
+        status, events = _REVERTED, ()
+    elif scope.effects:
+        events = (*[commit_effect(session, effect) for effect in scope.effects], *events)
     # SETTLE
     if scope.mocked:
         count_mocked(scope)
-    cycles, cells = meter.charged()
     settlement = settle(reserved, cycles, cells, envelope.prices)
     session.ledger.credit(envelope.payer, settlement.refund)
     session.ledger.credit(session.context.proposer, settlement.tip)
     session.ledger.burned += settlement.burned
     if scope.effects or envelope.pool is not None:
         keep_gas(scope, cycles, cells)
-    session.overlay.clear_transient()
     session.cycles_used += cycles
     session.cells_used += cells
     return ReceiptRecord(
@@ -104,7 +112,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         origin_hash=envelope.origin_hash,
         sender=envelope.sender,
         payer=envelope.payer,
-        status=Status.OK if run.error is None else Status.REVERTED,
+        status=status,
         error=run.error,
         cycles_used=cycles,
         cells_used=cells,
@@ -159,15 +167,22 @@ def commit_effect(session: BlockSession, effect: effects.Effect) -> EventRecord:
 
 
 def _scheduled_facts(timer: Timer, more: Mapping[str, object]) -> bytes:
-    facts = {name: getattr(timer, name) for name in _SCHEDULED}
+    if more and not timer.own_agent:
+        return encode_canonical({**{name: getattr(timer, name) for name in _FIELDS}, **more})
+    facts = (
+        encode_integer(timer.height),
+        encode_text(timer.handler),
+        encode_octets(timer.timer_id),
+        encode_octets(timer.fee_payer),
+        encode_integer(timer.gas_limit),
+        encode_integer(timer.expires_at),
+    )
+    if not timer.fees and timer.terms is None:
+        return _SCHEDULED % facts
     if timer.own_agent:
-        return _encode_asking(**facts, gba=timer.own_agent)
-    if more:
-        return encode_canonical({**facts, **more})
+        return _ASKING % (encode_octets(timer.own_agent), *facts)
     fees = timer.frozen_fees()
-    if fees is None:
-        return _encode_scheduled(**facts)
-    return _encode_priced(**facts, max_fee_per_cycle=fees[0], max_priority_fee_per_cycle=fees[1])
+    return _SCHEDULED % facts if fees is None else _PRICED % (*facts, *map(encode_integer, fees))
 
 
 def _cancelled(session: BlockSession, timer: Timer, refund: int, *, by_governance: bool) -> EventRecord:

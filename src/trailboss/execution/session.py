@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.ledger import Ledger
@@ -18,9 +19,9 @@ from trailboss.mechanisms.context import Market
 from trailboss.metering.meter import Meter
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin, ReceiptRecord
-from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, encode_record, stored
+from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals
 from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord
-from trailboss.model.effects import Effect
+from trailboss.model.effects import Effect, ReservedTimerCancelled
 from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.timers import Timer, TimerEnd, TimerRequest, decode_timer, encode_timer
 from trailboss.primitives.errors import InvariantError
@@ -34,6 +35,7 @@ from trailboss.vm.engine import Engine
 from trailboss.vm.printed_lines import Printing
 
 COUNT_WIDTH: Final = 4  # bytes of a count in the state
+_decode_totals: Final = msgspec.msgpack.Decoder(SchedulerTotals).decode
 BLOCK_CHARACTERS_MAX: Final = 131_072  # printed characters of one block that are kept
 
 
@@ -61,7 +63,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     cells_limit: Cells  # cells the fire may use
 
 
-class Fired(NamedTuple):
+class Fired(msgspec.Struct, frozen=True, gc=False):
     """A fire of this block: the timer's actor, tip per cycle, cycles used, and base units burned by the surcharge."""
 
     actor: bytes
@@ -95,8 +97,9 @@ class BlockSession(Struct):
     events: list[EventRecord] = field(default_factory=list)
     # Due timers pre-charged and not yet run, by id, in order.
     reservations: dict[bytes, Reservation] = field(default_factory=dict)
-    # Timers that the block itself has ended, by path; written to the totals once, when it closes.
-    ends: dict[TimerEnd, int] = field(default_factory=dict)
+    heights: dict[bytes, int] = field(default_factory=dict)  # of the timers that the block has scheduled, by id
+    # Timers that the block itself has ended, in no transaction; added to the totals once, when it closes.
+    ends: SchedulerTotals = field(default_factory=SchedulerTotals)
     cycles_used: int = 0
     cells_used: int = 0
     timer_cycles_used: int = 0  # by fires so far; ``cycles_used`` is by everything
@@ -136,19 +139,20 @@ class BlockSession(Struct):
 
     def totals(self) -> SchedulerTotals:
         """Return the running totals over all timers, as they stand."""
-        return stored(self.overlay.read, SCHEDULER_KEY, SchedulerTotals) or SchedulerTotals()
+        found = self.overlay.read_record(SCHEDULER_KEY, _decode_totals)
+        return SchedulerTotals() if found is None else replace(found)
 
     def count(self, path: str, more: int = 1) -> int:
         """Count more timers on their path, while the transaction lasts; return how many there were before."""
         totals = self.totals()
         before: int = getattr(totals, path)
         setattr(totals, path, before + more)
-        self.overlay.write(SCHEDULER_KEY, encode_record(totals))
+        self.overlay.write(SCHEDULER_KEY, totals)
         return before
 
     def count_end(self, end: TimerEnd) -> None:
         """Count one more timer that the block has ended, outside any transaction."""
-        self.ends[end] = self.ends.get(end, 0) + 1
+        setattr(self.ends, end.value, getattr(self.ends, end.value) + 1)
 
     def emit(self, name: str, timer: Timer, facts: Mapping[str, object]) -> None:
         """Emit an event of the block itself about a timer."""
@@ -214,10 +218,19 @@ class Scope(msgspec.Struct):
     # What frames have asked for, in order; cut back when a frame fails.
     effects: list[Effect] = msgspec.field(default_factory=list)
     emitted: int = 0  # events that actors have emitted so far
+    # Places in ``effects`` at which due timers that are charged have been cancelled, by id; a frame that fails takes
+    # its effects back, and not these.
+    cancelled: dict[bytes, int] = msgspec.field(default_factory=dict)
     # Numbers of the mocks that answered calls, in order; a frame that fails takes none back. Decision: D-110.
     mocked: list[int] = msgspec.field(default_factory=list)
     # What actors print; a frame that fails does not take it back.
     printing: Printing = msgspec.field(default_factory=Printing)
+
+    def has_cancelled(self, identity: bytes) -> bool:
+        """Return whether the transaction has cancelled a due timer that the block has charged for."""
+        place = self.cancelled.get(identity, len(self.effects))
+        effect = self.effects[place] if place < len(self.effects) else None
+        return isinstance(effect, ReservedTimerCancelled) and effect.timer.timer_id == identity
 
     def mark(self) -> tuple[int, int]:
         """Return where the transaction stands, for `revert`."""

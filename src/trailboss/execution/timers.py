@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.checks import (
@@ -26,6 +26,7 @@ from trailboss.execution.session import BlockSession, Scope, timer_event
 from trailboss.mechanisms.base import Decision
 from trailboss.metering.meter import Meter
 from trailboss.model import effects
+from trailboss.model.actors import Account
 from trailboss.model.envelopes import route_payload
 from trailboss.model.events import TIMER_ARGUMENT_DEPRECATED, TIMER_PRIORITY_CLAMPED, EventRecord
 from trailboss.model.terms import Terms
@@ -41,12 +42,10 @@ from trailboss.model.timers import (
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, clamp
-from trailboss.state.keys import TIMERS, transient_key
+from trailboss.state.keys import TIMERS
 from trailboss.state.store import ReadableStore
 
 QueueEntry = tuple[int, int, bytes]  # Height, sequence and id, as the queue yields them.
-PENDING: Final = b"timer"
-CANCELLED: Final = b"cancelled"
 WITHDRAWN: Final = "bid"  # Argument of earlier versions. Spec: CIP-1v3 §6, CIP-1v3 §13.2.
 
 
@@ -80,6 +79,7 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
     timer = accept_timer(
         scope,
         actor,
+        account,
         request.payload,
         height=height,
         fee_payer=payer,
@@ -100,6 +100,7 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
 def accept_timer(
     scope: Scope,
     actor: bytes,
+    account: Account,
     payload: bytes,
     *,
     height: int,
@@ -114,16 +115,15 @@ def accept_timer(
 ) -> Timer:
     """Number, count, write and announce a timer that every check has passed, and return its record.
 
-    The payload may be an envelope. Without an identity, the id follows from its owner's count of accepted timers;
-    ``facts`` are additional fields of the event. Spec: CIP-5 §3.1, CIP-5 §3.3. Decision: D-01, D-04, D-64.
+    The account is the owner's, as it stands. The payload may be an envelope. Without an identity, the id follows from
+    the owner's count of accepted timers; ``facts`` are additional fields of the event. Spec: CIP-5 §3.1, CIP-5 §3.3.
+    Decision: D-01, D-04, D-64.
     """
     session = scope.session
-    account = session.ledger.account(actor)
     if identity is None:
         identity = timer_id(actor, height, payload, account.timer_nonce)
-    account.timer_nonce += 1
-    account.timer_count += 1
-    session.ledger.put(actor, account)
+    counted = replace(account, timer_nonce=account.timer_nonce + 1, timer_count=account.timer_count + 1)
+    session.ledger.put(actor, counted)
     handler, routed = route_payload(payload, session.context.rules.params.timers.handler_bytes_max)
     timer = Timer(
         version=RECORD_VERSION,
@@ -142,7 +142,7 @@ def accept_timer(
         terms=terms,
     )
     session.write_timer(timer)
-    session.overlay.write(transient_key(PENDING, identity), height.to_bytes(8, "big"))
+    session.heights[identity] = timer.height
     scope.effects.append(effects.TimerScheduled(timer, facts))
     return timer
 
@@ -169,7 +169,7 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
         return
     check_owner(timer, actor)
     # RUN
-    extended = msgspec.structs.replace(timer, expires_at=clamp(expires_at, now + 1, ceiling))
+    extended = replace(timer, expires_at=clamp(expires_at, now + 1, ceiling))
     session.write_timer(extended)
     scope.effects.append(effects.TimerExtended(extended, by_governance=actor is None))
 
@@ -188,13 +188,12 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
     # CHECK
     check_timer_id(session.context.rules, identity)
     reservation = session.reservations.get(identity)
-    cancelled = transient_key(CANCELLED, identity)
-    if reservation is not None and session.overlay.read(cancelled) is None:
+    if reservation is not None and not scope.has_cancelled(identity):
         timer = reservation.decision.timer
         check_owner(timer, actor)
         # RUN
-        session.overlay.write(cancelled, b"\x01")
         session.count("cancelled")
+        scope.cancelled[identity] = len(scope.effects)
         scope.effects.append(effects.ReservedTimerCancelled(timer, by_governance))
         return
     found = find_timer(session, identity)
@@ -225,11 +224,9 @@ def find_timer(session: BlockSession, identity: bytes) -> Timer | None:
     """Return a live timer by id, one scheduled by the running transaction included, or None."""
     height = session.queue.height_of(identity)
     if height is None:
-        pending = session.overlay.read(transient_key(PENDING, identity))
-        if pending is None:
-            return None
-        height = int.from_bytes(pending, "big")
-    return session.read_timer(height, identity)
+        height = session.heights.get(identity)
+    # One whose scheduling has been taken back has a height there, and no record.
+    return None if height is None else session.read_timer(height, identity)
 
 
 def load_timer(session: BlockSession, height: int, identity: bytes) -> Timer:
@@ -256,19 +253,24 @@ def committed_timers(store: ReadableStore) -> Iterator[Timer]:
         yield decode_timer(octets)
 
 
-def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
-    """Delete a timer's record and its place in every count; the queue follows on commit."""
+def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd, cost: int = 0) -> None:
+    """Delete a timer's record and its place in every count, and take a cost from its fee payer.
+
+    The queue follows on commit.
+    """
+    ledger, actor = session.ledger, timer.actor
+    if timer.fee_payer != actor:
+        ledger.debit(timer.fee_payer, cost)
+        cost = 0
     session.hooks.on_remove(session, timer, end)
     session.delete_timer(timer)
-    account = session.ledger.account(timer.actor)
-    account.timer_count -= 1
-    session.ledger.put(timer.actor, account)
+    account = ledger.account(actor)
+    ledger.put_debited(actor, replace(account, timer_count=account.timer_count - 1), cost)
 
 
 def take_timer(session: BlockSession, decision: Decision) -> Cells:
     """Take the worst-case cost of a timer from its fee payer and the timer from the store. Spec: CIP-5 §6.3."""
-    session.ledger.debit(decision.timer.fee_payer, decision.max_cost)
-    remove_timer(session, decision.timer, TimerEnd.FIRED)
+    remove_timer(session, decision.timer, TimerEnd.FIRED, decision.max_cost)
     session.take_out(decision.timer)
     return session.context.rules.timer.max_cells_per_fire
 

@@ -1,5 +1,7 @@
 """Replacing an actor's code: by governance, or by the actor itself. Spec: CIP-5 §5.4. Decision: D-119."""
 
+from msgspec.structs import replace
+
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution.session import Scope
@@ -37,10 +39,9 @@ def replace_code(scope: Scope, actor: bytes, account: Account, code: bytes, mani
     # CHECK
     checked_source(scope.session.context.rules, scope.session.engine, code)
     # RUN
-    ledger = scope.session.ledger
-    account.code_hash = keccak256(code)
-    ledger.put(actor, account)
-    ledger.store_code(account.code_hash, code)
+    ledger, code_hash = scope.session.ledger, keccak256(code)
+    ledger.put(actor, replace(account, code_hash=code_hash))
+    ledger.store_code(code_hash, code)
     if manifest is not None:
         ledger.store_manifest(actor, manifest)
-    return EventRecord(ACTOR_UPGRADED, actor, encode_canonical({"actor": actor, "code_hash": account.code_hash}))
+    return EventRecord(ACTOR_UPGRADED, actor, encode_canonical({"actor": actor, "code_hash": code_hash}))

@@ -7,6 +7,7 @@ from typing import Final
 from trailboss.fees import Prices
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Mechanism, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
+from trailboss.mechanisms.selection import FIRE
 from trailboss.model import calls
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
@@ -109,7 +110,7 @@ class FifoSelection:
         self._lane_left -= timer.gas_limit
         self._cells_left -= self._context.max_cells_per_fire
         self._spendable[payer] = available - max_cost
-        return self._decide(timer, Verdict.FIRE, max_cost, available)
+        return self._decide(timer, FIRE, max_cost, available)
 
     def _unfund(self, timer: Timer, max_cost: int, available: int) -> Decision | None:
         """Remove a timer whose payer cannot pay, or leave it; without budget, leave out all of its payer's."""

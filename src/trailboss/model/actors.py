@@ -12,7 +12,7 @@ from trailboss.primitives.errors import Rejection
 RECORD_VERSION: Final = 2
 
 
-class Account(msgspec.Struct, array_like=True, gc=False):
+class Account(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An account or actor as the state holds it."""
 
     version: int = RECORD_VERSION

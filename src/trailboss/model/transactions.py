@@ -53,18 +53,23 @@ __all__ = [
     "derive_actor_address", "sign_transaction", "signing_hash", "transaction_hash",
 ]  # fmt: skip
 
+_HASH: Final = "hash"  # what the hash of a transaction is kept as
 GROUP_WIDTH: Final = 2  # leading bytes of an address that name its group of accounts
 
 
 def transaction_hash(transaction: Transaction) -> Hash32:
-    """Return the SHA-256 digest of the wire bytes, signatures included: the name of a signed transaction.
+    """Return the SHA-256 digest of the wire bytes, signatures included: the name of a signed transaction. It keeps it.
 
     The public protocol does not publish its hash; this is the chain's own choice.
 
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
-    return Hash32(sha256(encode_transaction(transaction)).digest())
+    kept = transaction.__dict__
+    known: Hash32 | None = kept.get(_HASH)
+    if known is None:
+        known = kept[_HASH] = Hash32(sha256(encode_transaction(transaction)).digest())
+    return known
 
 
 def sign_transaction(transaction: Transaction, private_key: bytes) -> Transaction:

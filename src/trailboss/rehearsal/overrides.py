@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import keccak256
@@ -135,8 +136,7 @@ def _set_balance(ledger: Ledger, overlay: Overlay, address: Address, balance: in
     if supply > U128_MAX:
         what = f"the override of the balance of {address}, {balance}, makes the supply {supply}, more than 128 bits"
         raise Rejection(RejectionReason.OVERFLOW, what, account=str(address))
-    account.balance = amount_octets(balance)
-    ledger.put(address, account)
+    ledger.put(address, replace(account, balance=amount_octets(balance)))
     overlay.write(ECONOMY_KEY, encode_record(Economy(amount_octets(supply), economy.burned)))
 
 
@@ -157,11 +157,9 @@ def _set_code(rules: Rules, ledger: Ledger, engine: Engine, actor: Address, code
     except Rejection as rejection:
         what = f"the override of the code of {actor} would not be deployed: {rejection.what}"
         raise Rejection(rejection.reason, what, rejection.fix, **rejection.context) from None
-    account = ledger.account(actor)
-    account.code_hash = keccak256(code)
-    account.owner = account.owner or bytes(actor)
-    ledger.put(actor, account)
-    ledger.store_code(account.code_hash, code)
+    account, code_hash = ledger.account(actor), keccak256(code)
+    ledger.put(actor, replace(account, code_hash=code_hash, owner=account.owner or bytes(actor)))
+    ledger.store_code(code_hash, code)
 
 
 def _set_basefees(rules: Rules, overrides: Overrides, overlay: Overlay) -> None:

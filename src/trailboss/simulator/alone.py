@@ -11,10 +11,11 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
-from msgspec import field
+from msgspec import Struct, field
 from sortedcontainers import SortedDict
 
 from trailboss.chain.development import CHAIN_ID
+from trailboss.codec.canonical import pack
 from trailboss.execution.block import close_block
 from trailboss.execution.decision_recorder import Recorder
 from trailboss.execution.delivery import apply_decision, due_timers, selection_context
@@ -54,8 +55,8 @@ from trailboss.simulator.orders import (
     View,
     Work,
 )
-from trailboss.state.keys import ACCOUNTS, TRANSIENT_BYTE
-from trailboss.state.overlay import Overlay
+from trailboss.state.keys import ACCOUNTS
+from trailboss.state.overlay import Overlay, Record
 from trailboss.timer_queue.bucket import Pending
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import pending_of
@@ -80,10 +81,14 @@ class FlatState(Overlay):
         """Return the value of a key, or None."""
         return self.table.get(key)
 
-    def write(self, key: bytes, value: bytes) -> None:
+    def write(self, key: bytes, value: bytes | Struct) -> None:
         """Set the value of a key."""
-        if key[0] != TRANSIENT_BYTE:
-            self.table[key] = value
+        self.table[key] = pack(value) if isinstance(value, Struct) else value
+
+    def read_record(self, key: bytes, decode: Callable[[bytes], Record]) -> Record | None:
+        """Return the record of a key, or None."""
+        value = self.table.get(key)
+        return None if value is None else decode(value)
 
     def delete(self, key: bytes) -> None:
         """Remove the value of a key, if it has one."""
@@ -146,6 +151,11 @@ class FlatLedger(Ledger):
             what = f"{Address(address)} holds {held} base units, {amount} are needed"
             raise Rejection(RejectionReason.INSUFFICIENT_BALANCE, what)
         self.balances[address] = Amount(held - amount)
+
+    def put_debited(self, address: bytes, account: Account, amount: int) -> None:
+        """Keep an account, and take from its balance."""
+        self.put(address, account)
+        self.debit(address, amount)
 
     def code(self, account: Account) -> str:
         """Return no source: none runs."""
@@ -483,7 +493,7 @@ class _Block:
         if recorder is not None:
             recorder.fired(decision, cycles)
         if session.hooks.is_last(decision):
-            session.count_end(TimerEnd.FIRED)
+            session.ends.fired += 1
             if timer.timer_id in self._plans.live:
                 self._plans.end(timer.timer_id)
         due = timer.height if decision.entry is None else decision.entry.hit_height

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from trailboss.chain.development import CHAIN_ID, PROPOSER, development_account
 from trailboss.chain.drafts import draft_deployment
@@ -122,11 +123,11 @@ class Ground(Struct, frozen=True, kw_only=True, dict=True):
         for number, address in enumerate(self.addresses):
             record = state[account_key(address)]
             account = decode_account(record) if record is not None else Account()
-            account.code_hash, account.owner = CODE_HASH, self.wallet
+            owner, agent = bytes(self.wallet), b""
             if number in self.agent_of:
-                account.owner = keccak256(b"deployer %d" % self.agent_of[number])[-Address.WIDTH :]
-                if self.agents[self.agent_of[number]].asked:
-                    account.agent = address
+                owner = keccak256(b"deployer %d" % self.agent_of[number])[-Address.WIDTH :]
+                agent = bytes(address) if self.agents[self.agent_of[number]].asked else b""
+            account = replace(account, code_hash=CODE_HASH, owner=owner, agent=agent)
             state[account_key(address)] = encode_account(account)
             state[manifest_key(address)] = encode_manifest([TIMER_SCHEDULE])
         state[code_key(CODE_HASH)] = SOURCE

@@ -30,8 +30,8 @@ class _Prepared(MemoryStore):
         super().__init__()
         self._opening = ground.first_state()
 
-    def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Any:
-        return super().commit(height, self._opening if height == 0 else changes)
+    def commit(self, height: int, written: Mapping[bytes, bytes | None]) -> Any:
+        return super().commit(height, self._opening if height == 0 else written)
 
 
 class Whole:

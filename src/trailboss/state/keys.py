@@ -10,8 +10,7 @@ A full key is one namespace byte and a key of that namespace's fixed width, so n
 | `c` configurations, code, scheduler state | sha256(name) | 32 |
 | `g` Globalbox and mailbox | major (8 bytes, big-endian), 32 bytes | 40 |
 
-The namespace `x` is transient: its keys have any width, live in an overlay and are never committed. Decision: D-02
-(timers lie under height and id: store, height index and height-ordered tree in one leaf)
+Decision: D-02 (timers lie under height and id: store, height index and height-ordered tree in one leaf)
 """
 
 from collections.abc import Mapping
@@ -28,13 +27,11 @@ STORAGE: Final = b"s"
 TIMERS: Final = b"t"
 CONFIGURATIONS: Final = b"c"
 MAILBOX: Final = b"g"
-TRANSIENT: Final = b"x"
 
 _WIDTHS: Final = {ACCOUNTS: 20, STORAGE: 52, TIMERS: 40, CONFIGURATIONS: 32, MAILBOX: 40}
 KEY_WIDTHS: Final[Mapping[bytes, int]] = MappingProxyType(_WIDTHS)
 """Bytes of a key after its namespace byte, per committed namespace, in the order of the state root."""
 
-TRANSIENT_BYTE: Final = TRANSIENT[0]
 STORAGE_BYTE: Final = STORAGE[0]
 TIMERS_BYTE: Final = TIMERS[0]
 
@@ -158,8 +155,3 @@ def ended_key(number: int) -> bytes:
 def mailbox_major(key: bytes) -> int:
     """Return the major part of a mailbox or Globalbox key."""
     return int.from_bytes(key[1:_MAJOR_END], "big")
-
-
-def transient_key(kind: bytes, identifier: bytes) -> bytes:
-    """Return the key of a value that lasts for its transaction. Kinds, of at most 255 bytes, cannot overlap."""
-    return TRANSIENT + len(kind).to_bytes(1, "big") + kind + identifier

@@ -3,10 +3,18 @@
 A nested call takes a mark and reverts to it on failure; success needs no action, at any depth.
 """
 
+from collections.abc import Callable
+from typing import TypeVar
+
+from msgspec import Struct
+
+from trailboss.codec.canonical import pack
 from trailboss.primitives.errors import InvariantError
-from trailboss.state.keys import MISSING, STORAGE_BYTE, TRANSIENT_BYTE, Missing, storage_address, storage_key
+from trailboss.state.keys import MISSING, STORAGE_BYTE, Missing, storage_address, storage_key
 from trailboss.state.slots import SlotChanges, decode_slot
 from trailboss.state.store import KeyValue
+
+Record = TypeVar("Record", bound=Struct)
 
 
 class Overlay:
@@ -15,15 +23,14 @@ class Overlay:
     Invariant: undoing the log from its end restores exactly the table's earlier states.
     """
 
-    __slots__ = ("_base", "_clearings", "_log", "_read_base", "_slots", "_slots_noted", "_slots_undone", "_table")
+    __slots__ = ("_base", "_log", "_read_base", "_slots", "_slots_noted", "_slots_undone", "_table")
 
     def __init__(self, base: KeyValue) -> None:
         self._base = base
         self._read_base = base.read
-        self._table: dict[bytes, bytes | None] = {}
-        self._log: list[tuple[bytes, bytes | Missing | None]] = []
-        # Lengths of the log at which transient values were cleared, ascending.
-        self._clearings: list[int] = [0]
+        # What is written many times in a block lies here as a record, and is packed once.
+        self._table: dict[bytes, bytes | Struct | None] = {}
+        self._log: list[tuple[bytes, bytes | Struct | Missing | None]] = []
         # The slot changes know the log up to a length, but for the keys whose writes were undone since.
         self._slots: SlotChanges | None = None
         self._slots_noted = 0
@@ -32,10 +39,20 @@ class Overlay:
     def read(self, key: bytes) -> bytes | None:
         """Return the value of a full key, or None if it has none. Complexity: O(1)."""
         value = self._table.get(key, MISSING)
-        return self._read_base(key) if value is MISSING else value
+        return self._read_base(key) if value is MISSING else _packed(value)
 
-    def write(self, key: bytes, value: bytes) -> None:
-        """Set the value of a full key; a storage key takes a slot record (`slots.encode_slot`). Complexity: O(1)."""
+    def read_record(self, key: bytes, decode: Callable[[bytes], Record]) -> Record | None:
+        """Return the record of a full key, or None if it has none; all records of a key are of one kind. O(1)."""
+        value = self._table.get(key, MISSING)
+        if value is MISSING:
+            value = self._read_base(key)
+        return decode(value) if isinstance(value, bytes) else value  # type: ignore[return-value]  # of that kind
+
+    def write(self, key: bytes, value: bytes | Struct) -> None:
+        """Set the value of a full key: bytes, or a record that does not change any more. Complexity: O(1).
+
+        A storage key takes a slot record (`slots.encode_slot`).
+        """
         table = self._table
         self._log.append((key, table.get(key, MISSING)))
         table[key] = value
@@ -57,8 +74,6 @@ class Overlay:
         if mark < self._slots_noted:
             self._slots_undone += (key for key, _ in log[mark : self._slots_noted] if key[0] == STORAGE_BYTE)
             self._slots_noted = mark
-        while self._clearings[-1] > mark:
-            self._clearings.pop()
         while len(log) > mark:
             key, old = log.pop()
             if old is MISSING:
@@ -66,21 +81,13 @@ class Overlay:
             else:
                 table[key] = old
 
-    def clear_transient(self) -> None:
-        """Clear transient values; a revert to an earlier mark restores them. O(writes since the last call)."""
-        log, table = self._log, self._table
-        written = [key for key, _ in log[self._clearings[-1] :] if key[0] == TRANSIENT_BYTE]
-        for key in written:
-            if key in table:
-                log.append((key, table.pop(key)))
-        self._clearings.append(len(log))
-
     def changes(self) -> dict[bytes, bytes | None]:
-        """Return all differences from the store but transient keys; None for deleted. O(keys written)."""
-        read_base = self._read_base
-        return {
-            key: value for key, value in self._table.items() if key[0] != TRANSIENT_BYTE and value != read_base(key)
-        }
+        """Return all differences from the store; None for deleted. O(keys written)."""
+        return {key: value for key, value in self.written().items() if value != self._read_base(key)}
+
+    def written(self) -> dict[bytes, bytes | None]:
+        """Return the value of every key written, which may be the store's; None for deleted. O(keys written)."""
+        return {key: _packed(value) for key, value in self._table.items()}
 
     def changed_slots(self, mark: int = 0) -> list[tuple[bytes, bytes]]:
         """Return address and name of every slot whose value differs from that at a mark, ascending.
@@ -94,7 +101,7 @@ class Overlay:
         before: dict[bytes, bytes | None] = {}
         for key, old in self._log[mark:]:
             if key[0] == STORAGE_BYTE and key not in before:
-                before[key] = self._read_base(key) if old is MISSING else old
+                before[key] = self._read_base(key) if old is MISSING else _packed(old)
         changed: list[tuple[bytes, bytes]] = []
         for key, old_record in before.items():
             records = (self.read(key), old_record)
@@ -128,3 +135,7 @@ class Overlay:
         self._slots_undone = []
         self._slots_noted = len(self._log)
         return slots
+
+
+def _packed(value: bytes | Struct | None) -> bytes | None:
+    return pack(value) if isinstance(value, Struct) else value

@@ -176,8 +176,8 @@ class Store(ABC):
             self._trail = Trail()
         return self._trail
 
-    def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
-        """Commit the next block's net changes and return the new state root; without changes it costs next to nothing.
+    def commit(self, height: int, written: Mapping[bytes, bytes | None]) -> Hash32:
+        """Commit what the next block has written and return the new state root; no change costs next to nothing.
 
         Raises:
             InvariantError: If the height is not the next one, a key has no committed namespace or not its width, or a
@@ -185,10 +185,15 @@ class Store(ABC):
         """
         if height != self.height + 1:
             raise InvariantError(f"block {height} cannot be committed on top of block {self.height}")
+        changes: dict[bytes, bytes | None] = {}
+        before: dict[bytes, bytes | None] = {}
+        for key, value in written.items():
+            old = self.read(key)
+            if value != old:
+                changes[key], before[key] = value, old
         if changes:
             roots = commitment.next_roots(self.roots, changes.items())
             root = state_root(roots)
-            before = {key: self.read(key) for key in changes}
             slots = _slot_moves(changes, before)
             if self._trail is not None:
                 self._trail = self._trail.announce(before, height)

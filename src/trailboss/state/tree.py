@@ -195,8 +195,11 @@ def _apply_to_page(changes: list[bytes], layout: Layout, page: LeafPage, start: 
     copied = index = 0
     for change in changes[start:end]:
         key = change[:key_width]
-        index = _search(entries, key, key_width, index, page.count)
         at = index * entry_width
+        # The changes of a page that is emptied or filled anew come one after the other.
+        if not entries.startswith(key, at):
+            index = _search(entries, key, key_width, index, page.count)
+            at = index * entry_width
         pieces.append(entries[copied:at])
         copied = at
         if len(change) > key_width:

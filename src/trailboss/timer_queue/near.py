@@ -121,14 +121,14 @@ class NearTimers:
         bucket = None if timer is None else self._bucket(timer.height)
         if timer is None or bucket is None:
             return None
-        height = timer.height
+        height, is_due = timer.height, timer.height <= self._now
         bucket.remove(timer)
-        if height <= self._now:
+        if is_due:
             self.due_count -= 1
             if not bucket.expired:
                 self._expired_at.discard(height)
         if not bucket:
-            if height <= self._now:
+            if is_due:
                 del self._due[height]
             else:
                 self.ring.take(height)
@@ -137,7 +137,7 @@ class NearTimers:
     def at(self, height: int) -> Iterator[tuple[int, bytes]]:
         """Yield (sequence, timer id) of a height that is due or in the ring, in no order. Complexity: O(1) a timer."""
         bucket = self._bucket(height)
-        for timer in () if bucket is None else chain(bucket.alive, bucket.expired):
+        for timer in bucket or ():
             yield timer.sequence, timer.timer_id
 
     @property
@@ -207,7 +207,7 @@ class NearTimers:
             held += len(bucket)
             if not bucket:
                 yield f"height {height} has an empty bucket; the last timer to leave must take the bucket with it"
-            for timer in chain(bucket.alive, bucket.expired):
+            for timer in bucket:
                 if timer.height != height or self.entries.get(timer.timer_id) != timer:
                     yield f"timer {timer.timer_id.hex()} lies at height {height}, but its entry says otherwise"
                 if (timer in bucket.expired) != (timer.expires_at < max(height, self._now)):

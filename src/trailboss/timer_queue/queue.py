@@ -10,6 +10,7 @@ from itertools import chain, islice, takewhile
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.params import CalendarParams
 from trailboss.primitives.errors import InvariantError
@@ -146,7 +147,7 @@ class TimerQueue:
         timer = self._near.entries.get(timer_id)
         if timer is not None:
             self._near.take(timer_id)
-            self._near.add(timer._replace(expires_at=expires_at))
+            self._near.add(replace(timer, expires_at=expires_at))
 
     def height_of(self, timer_id: bytes) -> int | None:
         """Return the height of a timer, or None. Complexity: O(1), and a look-up of the source beyond the frontier."""

@@ -7,6 +7,7 @@ import cowboy_protocol
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.conformance.codec.strategies import DEVELOPMENT_KINDS, KINDS, any_transaction, transactions
 from trailboss.codec.layout import ACTOR_NAMES, FAMILY_NAMES, LIBRARY_NAMES, SYSTEM_NAMES, UNNUMBERED_SYSTEM_NAMES
@@ -96,7 +97,8 @@ def test_decoding_is_canonical_when_bytes_are_changed(transaction: Transaction, 
         if refusal.reason not in (RejectionReason.INVALID_DATA, RejectionReason.UNSUPPORTED_INSTRUCTION):
             raise
     else:
-        assert encode_transaction(decoded) == changed
+        # A copy has kept no bytes, so that it is encoded.
+        assert encode_transaction(replace(decoded)) == changed
 
 
 @settings(max_examples=100)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from trailboss.chain import Chain, Snapshot
 from trailboss.execution.genesis import Genesis
@@ -125,8 +125,7 @@ def put(chain: Chain, key: bytes, octets: bytes | None) -> None:
 
 def make_money(chain: Chain) -> None:
     address, account = next(chain.accounts())
-    account.balance = amount_octets(1)
-    put(chain, account_key(address), encode_account(account))
+    put(chain, account_key(address), encode_account(replace(account, balance=amount_octets(1))))
 
 
 def unburn(chain: Chain) -> None:
@@ -142,8 +141,7 @@ def miscount_totals(chain: Chain) -> None:
 
 def miscount_actor(chain: Chain) -> None:
     address, account = next((address, account) for address, account in chain.accounts() if account.code_hash)
-    account.timer_count = 1
-    put(chain, account_key(address), encode_account(account))
+    put(chain, account_key(address), encode_account(replace(account, timer_count=1)))
 
 
 def lose_from_queue(chain: Chain) -> None:
@@ -156,7 +154,7 @@ def double_in_queue(chain: Chain) -> None:
 
 def move_record(chain: Chain) -> None:
     timer = next(chain.timers())
-    moved = msgspec.structs.replace(timer, height=timer.height + 1)
+    moved = replace(timer, height=timer.height + 1)
     chain.store.commit(
         chain.height + 1,
         {timer_key(timer.height, timer.timer_id): None, timer_key(moved.height, timer.timer_id): encode_timer(moved)},

@@ -4,9 +4,20 @@ import enum
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from trailboss.codec.canonical import MAX_DEPTH, decode_canonical, encode_canonical
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.codec.canonical import (
+    MAX_DEPTH,
+    decode_canonical,
+    encode_canonical,
+    encode_flag,
+    encode_integer,
+    encode_octets,
+    encode_text,
+    fields_template,
+)
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 
 
@@ -233,3 +244,19 @@ def test_decode_refuses_when_truncated_at_any_offset() -> None:
     for length in range(len(encoded)):
         with pytest.raises(Rejection):
             decode_canonical(encoded[:length])
+
+
+@given(
+    number=st.integers(-(2**70), 2**130), octets=st.binary(max_size=300), text=st.text(max_size=300), flag=st.booleans()
+)
+def test_template_gives_the_encoding_of_the_whole_map(number: int, octets: bytes, text: str, flag: bool) -> None:
+    """Values of every kind and width stand in it as in a map that is encoded by itself."""
+    template = fields_template("n", "t", "on", "id_of_it")
+    filled = template % (encode_integer(number), encode_text(text), encode_flag(flag), encode_octets(octets))
+    assert filled == encode_canonical({"n": number, "t": text, "on": flag, "id_of_it": octets})
+
+
+def test_template_is_refused_when_its_keys_are_not_in_order() -> None:
+    """Shorter keys come first; otherwise an event would have an encoding that cannot be read."""
+    with pytest.raises(InvariantError, match="fields timer_id, tip are not in canonical order"):
+        fields_template("timer_id", "tip")

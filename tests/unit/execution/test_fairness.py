@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trailboss.execution.lane.fairness import (
     check_window,
@@ -212,9 +213,7 @@ def test_more_fires_that_leave_than_there_were_stop_the_chain() -> None:
     window = Window()
     window.block(5, {ALICE: 3})
     ledger = Ledger(window.overlay)
-    account = ledger.account(ALICE)
-    account.recent_fires = 2
-    ledger.put(ALICE, account)
+    ledger.put(ALICE, replace(ledger.account(ALICE), recent_fires=2))
     with pytest.raises(InvariantError, match=f"^{ALICE} has 2 fires in the window, and 3 of them leave$"):
         window.block(8)
 

@@ -32,7 +32,7 @@ from trailboss.execution.session import BlockSession, change_count, timer_event
 from trailboss.fees import Prices
 from trailboss.governance.markets import GLOBALBOX_KEY
 from trailboss.mechanisms.base import Follower
-from trailboss.model.configs import MarketKind, amount_octets, amount_of, encode_record
+from trailboss.model.configs import MarketKind, SchedulerTotals, amount_octets, amount_of, encode_record
 from trailboss.model.globalbox import (
     EndedTimer,
     GlobalboxState,
@@ -88,7 +88,7 @@ class Box(Follower):
     heard: list[Timer] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     left: list[bytes] = field(default_factory=list)
-    ends: dict[TimerEnd, int] = field(default_factory=dict)
+    ends: SchedulerTotals = field(default_factory=SchedulerTotals)
 
     def __post_init__(self) -> None:
         self.overlay = Overlay(MemoryStore())
@@ -129,8 +129,7 @@ class Box(Follower):
         """Hold a timer with everything that is counted of it, and return it."""
         self.session.write_timer(timer)
         account = self.ledger.account(timer.actor)
-        account.timer_count += 1
-        self.ledger.put(timer.actor, account)
+        self.ledger.put(timer.actor, replace(account, timer_count=account.timer_count + 1))
         change_count(self.session, target_key(TARGET), 1)
         return timer
 
@@ -249,7 +248,7 @@ def test_leaving_takes_the_queued_fire_along_and_remembers_how() -> None:
 def test_collection_goes_as_far_as_the_clean_up_budget(gc_cycles: int, removed: int, collected: int) -> None:
     """What the deliveries have removed is taken off, and sixteen go in any case."""
     third = removed // 3
-    ends = {TimerEnd.EXPIRED: third, TimerEnd.UNFUNDED: removed - third, TimerEnd.CANCELLED: 9}
+    ends = SchedulerTotals(expired=third, unfunded=removed - third, cancelled=9)
     box = Box(gc_cycles=gc_cycles, ends=ends)
     for number in range(40):
         leave_globalbox(box.session, box.put(make_timer(number)), TimerEnd.FIRED)

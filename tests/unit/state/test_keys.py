@@ -22,7 +22,6 @@ ID = Hash32(bytes(range(32)))
         (keys.code_key(ID), b"c" + sha256(b"code:" + ID).digest()),
         (keys.mailbox_key(258), b"g" + bytes(6) + b"\x01\x02" + bytes(32)),
         (keys.mailbox_key(1, ID), b"g" + bytes(7) + b"\x01" + ID),
-        (keys.transient_key(b"kind", b"id"), b"x\x04kindid"),
     ],
 )
 def test_key_has_the_documented_bytes_when_built(key, expected) -> None:
@@ -66,8 +65,3 @@ def test_storage_range_holds_one_actor_when_bounds_are_compared(address) -> None
     assert b"s" + address + b"\xff" * 32 < upper
     following = (int.from_bytes(b"s" + address, "big") + 1).to_bytes(21, "big")
     assert following + bytes(32) >= upper
-
-
-def test_transient_keys_differ_when_kind_and_identifier_run_together() -> None:
-    """The length of the kind keeps (ab, c) and (a, bc) apart."""
-    assert keys.transient_key(b"ab", b"c") != keys.transient_key(b"a", b"bc")

@@ -28,28 +28,6 @@ def test_revert_is_refused_when_the_mark_is_void(overlay, mark) -> None:
         overlay.revert(mark)
 
 
-def test_transient_values_end_when_they_are_cleared(overlay) -> None:
-    """Clearing drops transient values and keeps the others."""
-    key = keys.transient_key(b"kind", b"id")
-    overlay.write(key, b"value")
-    overlay.write(NEW, b"kept")
-    overlay.clear_transient()
-    assert (overlay.read(key), overlay.read(NEW)) == (None, b"kept")
-
-
-def test_transient_values_return_when_clearing_itself_is_reverted(overlay) -> None:
-    """A revert to before the clearing brings back what stood there, and it can be cleared again."""
-    key = keys.transient_key(b"kind", b"id")
-    overlay.write(key, b"first")
-    mark = overlay.mark()
-    overlay.write(key, b"second")
-    overlay.clear_transient()
-    overlay.revert(mark)
-    assert overlay.read(key) == b"first"
-    overlay.clear_transient()
-    assert overlay.read(key) is None
-
-
 def test_scan_merges_the_overlay_when_slots_were_added_and_deleted(overlay) -> None:
     """Added slots appear in order, deleted ones do not, changed ones show their new value."""
     overlay.write(keys.storage_key(ACTOR, b"a11"), encode_slot(b"a11", b"added"))

@@ -39,8 +39,16 @@ def test_commit_is_refused_when_the_height_is_not_the_next(height) -> None:
         store.commit(height, {})
 
 
+def test_commit_takes_a_value_that_is_there_already_for_no_change() -> None:
+    """The journal has nothing of it, so that the block costs as little as one that writes nothing."""
+    store = counted(2)
+    root = store.state_root
+    store.commit(2, {KEY: b"\x01", keys.config_key(b"missing"): None})
+    assert (store.height, store.state_root, store.changes_at(2)) == (2, root, {})
+
+
 @pytest.mark.parametrize(
-    "wrong", [{b"z": b"value"}, {keys.transient_key(b"k", b""): b"value"}, {keys.storage_key(ACTOR, b"n"): b"value"}]
+    "wrong", [{b"z": b"value"}, {keys.account_key(b"short"): b"value"}, {keys.storage_key(ACTOR, b"n"): b"value"}]
 )
 def test_commit_changes_nothing_when_a_change_is_malformed(wrong) -> None:
     """A bad key or slot record is found before the first write."""

@@ -54,7 +54,7 @@ def test_due_buckets_leave_in_order_when_their_heights_have_come(now: int) -> No
     for height in (8, 9, 11):
         if height <= now:
             assert ring.first_height() == height
-            assert ring.take(height).alive[0].height == height
+            assert [timer.height for timer in ring.take(height)] == [height]
     ring.first = now + 1
     ring.put(now + 8, Bucket())
     assert heights_of(ring.walk()) == [height for height in (11, now + 8) if height > now]

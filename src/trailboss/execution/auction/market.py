@@ -95,13 +95,15 @@ def set_timeout(scope: Scope, actor: bytes, request: AuctionRequest, meter: Mete
     check_payload(rules, request.payload)
     check_agent(session.ledger, request.agent)
     gas_limit = check_gas_limit(rules, request.gas_limit)
-    check_timer_count(rules, actor, session.ledger.account(actor).timer_count)
+    account = session.ledger.account(actor)
+    check_timer_count(rules, actor, account.timer_count)
     # CHARGE
     meter.charge_cells(len(request.payload) + rules.params.costs.timer_index_cells)
     # RUN
     timer = accept_timer(
         scope,
         actor,
+        account,
         request.payload,
         height=request.height,
         fee_payer=actor,

@@ -136,7 +136,7 @@ def collect_ended(session: BlockSession) -> None:
     """
     rules = session.context.rules
     price = rules.params.timers.gc_cycles_per_timer
-    removed = session.ends.get(TimerEnd.EXPIRED, 0) + session.ends.get(TimerEnd.UNFUNDED, 0)
+    removed = session.ends.expired + session.ends.unfunded
     most = max(ENDED_COLLECTED_MIN, rules.timer.gc_cycles_per_block // price - removed)
     state = read_globalbox(session.overlay.read)
     number = state.first_ended

@@ -58,6 +58,7 @@ def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Mete
     timer = accept_timer(
         scope,
         owner,
+        scope.session.ledger.account(owner),
         request.payload,
         height=expires_at + 1 if request.due_height is None else request.due_height,
         fee_payer=owner,

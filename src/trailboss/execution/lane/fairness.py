@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from trailboss.execution.session import BlockSession, ReadableChain
 from trailboss.governance.markets import FAIRNESS_KEY, SMOOTHED_KEY
 from trailboss.governance.parameters import Read
@@ -146,8 +148,7 @@ def _add(session: BlockSession, counts: Counter[int], actor: bytes, fires: int) 
     before, after = account.recent_fires, account.recent_fires + fires
     if after < 0:
         raise InvariantError(f"{Address(actor)} has {before} fires in the window, and {-fires} of them leave")
-    account.recent_fires = after
-    session.ledger.put(actor, account)
+    session.ledger.put(actor, replace(account, recent_fires=after))
     counts[before] -= 1
     counts[after] += 1
     session.follower.recount(actor, after)

@@ -153,10 +153,10 @@ class DiskStore(Store):
         stored = get(TIMER_HEIGHTS, identity)
         return None if stored is None else Height(key_height(stored))
 
-    def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
+    def commit(self, height: int, written: Mapping[bytes, bytes | None]) -> Hash32:
         """Stage one block, which sealing makes durable. `StorageError` if the store is closed or has failed."""
         self._directory.check_writable()
-        return super().commit(height, changes)
+        return super().commit(height, written)
 
     def revert(self, height: int) -> None:
         """Go back to exactly the state after the block of ``height``; see `Store.revert`.

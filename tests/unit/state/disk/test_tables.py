@@ -1,13 +1,14 @@
 """Whether a file of tables can be trusted with LMDB, and what LMDB does itself that looks like damage."""
 
 from pathlib import Path
+from random import Random
 
 import lmdb
 import pytest
-from lmdb.verify import verify
+from lmdb.verify import VerifyError, verify
 
 from trailboss.primitives.errors import StorageError
-from trailboss.state.disk.tables import check_structure, unexplained
+from trailboss.state.disk.tables import _Walker, check_structure, unexplained
 
 SPARE = "freeDB DB: overflow page 40 header mp_pages 3 != OVPAGES(4072)=1"
 COUNT = "freeDB DB: walked 81 overflow pages, record says 83"
@@ -63,3 +64,36 @@ def test_faults_are_explained_when_the_three_numbers_agree_and_only_then(
 ) -> None:
     """Spare pages of a record, the count of its table and the pages that nothing reaches must be the same pages."""
     assert unexplained(faults) == (faults if left is None else left)
+
+
+def faults(path: Path, walk) -> list[str]:
+    """Return what a walk finds; the error of a file that cannot be walked."""
+    try:
+        return walk(path)
+    except VerifyError as error:
+        return [str(error)]
+
+
+def walked(path: Path) -> list[str]:
+    """Walk as `check_structure` does."""
+    with path.open("rb") as file:
+        return _Walker(file, path.stat().st_size).verify()
+
+
+def test_short_way_through_leaf_pages_finds_what_the_long_one_finds(tmp_path: Path) -> None:
+    """Wherever a byte of the file is damaged, the faults are those of the binding's own walker, in its words."""
+    path, draw = tmp_path / "tables", Random(20)
+    with lmdb.open(str(path), subdir=False, lock=False, max_dbs=1) as environment:
+        table = environment.open_db(b"table")
+        with environment.begin(write=True) as transaction:
+            for number in range(400):
+                transaction.put(draw.randbytes(20), bytes(number % 90), db=table)
+            transaction.put(b"long", bytes(9_000), db=table)
+    octets, found = path.read_bytes(), 0
+    for _ in range(800):
+        at = draw.randrange(len(octets)) // 4_096 * 4_096 + draw.choice((draw.randrange(64), draw.randrange(4_096)))
+        path.write_bytes(octets[:at] + bytes((octets[at] ^ 1 << draw.randrange(8),)) + octets[at + 1 :])
+        expected = faults(path, verify)
+        assert faults(path, walked) == expected
+        found += bool(expected)
+    assert found > 200

@@ -262,8 +262,8 @@ class Node:
     def start(self) -> None:
         """Begin to build blocks, and to announce them to the running event loop."""
         self._loop = asyncio.get_running_loop()
-        # Before the first block whose timers need the SDK, and after the first answer.
-        self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
+        # After the first answer, and beside the blocks: only one in which a program runs waits for it.
+        self._begin(self._prepare())
         self._chain_thread.start()
         if self._replier is not None:
             starts_runner = not runner_of(self.view).jobs_max
@@ -379,6 +379,13 @@ class Node:
                 self._finish_waits(included(block))
             refused = published.refused.items()
             self._finish_waits(TransactionOutcome(tx_hash, rejection=why) for tx_hash, why in refused)
+
+    async def _prepare(self) -> None:
+        """Load the engine; the node fails if that fails."""
+        try:
+            await self._loop.run_in_executor(self._pool, self._chain.engine.prepare)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the chain stops here, and says so
+            self.fail(error)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         """Begin a task that the node waits for when it ends."""

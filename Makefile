@@ -46,7 +46,7 @@ MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench bench-flames bench-peers versions cover lock clean
+.PHONY: help demo dev sandbox engine testnet study test check fix spec e2e crash soak docs reference bench bench-flames bench-large bench-peers versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -126,6 +126,9 @@ docs: $(READY) ## the site, into site/
 
 bench: $(READY) ## the benchmarks, ratios in one run
 	$(BIN)/python -m benchmarks
+
+bench-large: $(READY) ## ten million pending timers: built, killed, opened, fired; ten minutes and 5 GB of disk
+	$(BIN)/python -m benchmarks rest --large
 
 bench-peers: $(READY) ## a node beside Anvil, a LocalChain beside SimulatedChain and eth-tester; npm and pip install peers into .peers/
 	@test -e .peers/node_modules || ! command -v npm >/dev/null || \

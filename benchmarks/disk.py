@@ -28,7 +28,7 @@ CYCLES, CELLS = 10_000, 500
 OPENED = (100_000, 1_000_000)
 OPENED_LARGE = 5_000_000
 OPEN_ROUNDS_MAX = 3
-OPEN_SECONDS = 6.0
+OPEN_SECONDS = 4.0
 """Budget of a node that is ready with a million timers."""
 PLACES = {"memory": (False, False), "disk": (True, False), "durable": (True, True)}
 """Whether each is on disk, and whether its blocks survive the end of the machine."""

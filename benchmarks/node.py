@@ -108,7 +108,7 @@ def _reads(port: int) -> list[Case]:
 
 def _sending(port: int, transfers: Iterator[Transaction]) -> list[Case]:
     def sending(together: int) -> float:
-        requests = _requests(transfers, SENT_ALONE, together)
+        requests = submissions(transfers, SENT_ALONE, together)
         began = perf_counter()
         asyncio.run(_send(port, requests))
         return (perf_counter() - began) / SENT_ALONE
@@ -132,7 +132,7 @@ async def _watch(report: Report, place: str, port: int, seconds: float) -> None:
     heard: list[float] = []
     count = int(seconds * PACE_TRANSFERS / SENT_TOGETHER)
     # Signed before, or this process would be too busy to hear of a block when it comes.
-    requests = _requests(transfers(), count * SENT_TOGETHER, SENT_TOGETHER)
+    requests = submissions(transfers(), count * SENT_TOGETHER, SENT_TOGETHER)
     listening = asyncio.create_task(block_times(port, heard.append))
     reading = asyncio.create_task(read_for(port, [PATHS["GET /height"], PATHS["GET /account"]], seconds, 4, PACE_READS))
     began = perf_counter()
@@ -154,7 +154,7 @@ async def _watch(report: Report, place: str, port: int, seconds: float) -> None:
             name=f"{place}, interval as a reader sees it, off 1 s by, 99th percentile",
             value=off[int(PERCENTILE * len(off))],
             unit="ms",
-            most=100,
+            most=20,
         ),
         Figure(
             name=f"{place}, block begun after its time, 99th percentile, at most",
@@ -222,6 +222,7 @@ def transfers() -> Iterator[Transaction]:
             number += 1
 
 
-def _requests(transfers: Iterator[Transaction], count: int, together: int) -> list[bytes]:
+def submissions(transfers: Iterator[Transaction], count: int, together: int) -> list[bytes]:
+    """Return requests that submit so many of the transfers, some of them together."""
     signed = list(islice(transfers, count))
     return [post("/submit", encode_submission(signed[at : at + together])) for at in range(0, count, together)]

@@ -80,6 +80,7 @@ class Pending:
         self._size = size
         self._steps = count()
         self._before = anonymous_memory()
+        start = perf_counter()
         if directory is None:
             world = _world(size, None, DEFAULT_SETTINGS)
             world.plant(planted_height(number, size) for number in range(size))
@@ -89,11 +90,16 @@ class Pending:
                 store._journal.clear()
         else:
             world = _world(size, directory, DEFAULT_SETTINGS)
+        self._seconds = perf_counter() - start
         self._world = world
         self._held = anonymous_memory()
         for _ in world.chain.advance_to(START):
             pass
         gc.freeze()
+
+    def opening(self) -> float:
+        """Return the seconds that planting, or opening the directory, has taken."""
+        return self._seconds
 
     def memory(self) -> float | None:
         """Return the bytes of anonymous memory that each pending timer takes; None if the system does not tell."""

@@ -14,6 +14,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
@@ -51,23 +52,28 @@ HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 class EncodedStep(Struct, frozen=True):
-    """A step of the chain, encoded once for all readers."""
+    """A step of the chain for all readers; each piece of it is encoded once."""
 
     fork: Position | None  # position after the last block that both branches share, if blocks were lost
     blocks: tuple[EncodedBlock, ...]  # the new blocks
-    text: bytes  # all events of them
+    text: bytes = b""  # all events of them, once they are encoded
 
 
-def encode_step(published: Published, kept: EncodedBlocks) -> EncodedStep:
-    """Encode a step of the chain, on any thread."""
-    encoded = tuple(map(kept.of, published.blocks))
-    for each in encoded:
-        each.prepare()
+def step_of(published: Published, kept: EncodedBlocks) -> EncodedStep:
+    """Return a step of the chain, with no event encoded."""
     fork = None
     if published.reorg_from is not None:
         # If blocks come with it, the last of them gives the position.
         fork = Position(published.reorg_from + 1) if published.blocks else Position.after(published.view.head)
-    return EncodedStep(fork, encoded, b"".join(each.text() for each in encoded))
+    return EncodedStep(fork, tuple(map(kept.of, published.blocks)))
+
+
+def encode_step(published: Published, kept: EncodedBlocks) -> EncodedStep:
+    """Encode a step of the chain with all events, on any thread."""
+    step = step_of(published, kept)
+    for each in step.blocks:
+        each.prepare()
+    return replace(step, text=b"".join(each.text() for each in step.blocks))
 
 
 class Streams:
@@ -117,8 +123,10 @@ class Streams:
         """Return where the past of a view is read."""
         return Past(view, self._index, self._encoded)
 
-    async def encoded(self, published: Published) -> EncodedStep:
-        """Return a step encoded, by one worker for all readers."""
+    async def encoded(self, published: Published, selection: StreamFilter) -> EncodedStep:
+        """Return a step with what a reader wants; events are encoded by one worker for all readers of events."""
+        if not selection.events:
+            return step_of(published, self._encoded)
         future = self._steps.get(published)
         if future is None:
             future = self._steps[published] = asyncio.ensure_future(
@@ -191,7 +199,7 @@ class _Reader:
                     continue
                 if published is None:
                     return
-                yield self._present(await self._streams.encoded(published))
+                yield self._present(await self._streams.encoded(published, self._selection))
 
     def _present(self, step: EncodedStep) -> bytes:
         pieces: list[bytes] = []

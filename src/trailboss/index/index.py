@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from sqlite3 import Connection
-from threading import Lock
+from threading import Event, Lock
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
 from trailboss.chain.reader import ChainReader
@@ -18,6 +18,7 @@ from trailboss.primitives.errors import InvariantError, StorageError
 
 WRITTEN_BLOCKS: Final = 64  # blocks that are worth writing together
 WRITTEN_ROWS: Final = 256  # receipts and events that are
+PAUSE_SECONDS: Final = 0.05  # before a thread does that: those who wait for news of a block come first
 WAITING_ROWS_MAX: Final = 16_384  # receipts and events that wait for a thread at most
 BATCH_BLOCKS: Final = 2_048  # blocks after which a catch-up writes what it has
 BATCH_RECEIPTS: Final = 20_000  # receipts and events after which it does
@@ -59,6 +60,7 @@ class Index:
         self._pending_rows = 0
         self._behind = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._written: Future[None] | None = None  # by that thread, the last time
+        self._closing = Event()
 
     @classmethod
     def open(cls, path: Path | None, chain: ChainReader, progress: OnProgress | None = None) -> Self:
@@ -134,12 +136,16 @@ class Index:
         elif self._written is None or self._written.done():
             if self._written is not None:
                 self._written.result()
-            self._written = self._behind.submit(self.write)
+            self._written = self._behind.submit(self._write_behind)
 
     def write(self) -> None:
         """Write the blocks that wait to be written. `StorageError` if the file cannot be written."""
         with self._writing:
             self._write()
+
+    def _write_behind(self) -> None:
+        self._closing.wait(PAUSE_SECONDS)
+        self.write()
 
     def _write(self) -> None:
         with self._adding:
@@ -164,6 +170,7 @@ class Index:
 
     def close(self) -> None:
         """Write what waits and close the file, once no other thread reads. Closing it again does nothing."""
+        self._closing.set()
         self._behind.shutdown()
         if not self._file.is_closed and not self._file.is_damaged:
             # A file that cannot be written is built again by the next start.

@@ -103,12 +103,13 @@ class Builder:
         if self._options.directory is not None:
             return False
         waiting = self._mempool.page(0, SMALL_TRANSFERS_MAX + 1)
-        chain = self.chain
-        return (
-            len(waiting) <= SMALL_TRANSFERS_MAX
-            and all(type(pooled.transaction.instruction) is Transfer for pooled in waiting)
-            and chain.idle_until(chain.height + 1) > chain.height
-        )
+        return len(waiting) <= SMALL_TRANSFERS_MAX and not self._runs_programs(waiting)
+
+    def _runs_programs(self, offered: Iterable[Pooled]) -> bool:
+        """Return whether a frame may run in a block of these transactions."""
+        next_height = self.chain.height + 1
+        has_others = any(type(pooled.transaction.instruction) is not Transfer for pooled in offered)
+        return has_others or self.chain.idle_until(next_height) < next_height
 
     def build(
         self,
@@ -123,7 +124,7 @@ class Builder:
         Returns whether there is one; ``late`` is how many nanoseconds it comes after its place in the grid. Once
         ``within`` nanoseconds have passed, it takes no further transaction; None for no such bound. Decision: D-70
 
-        ``runs_programs`` is as in `Chain.build`.
+        ``runs_programs`` is False if the caller knows that no frame runs in it.
         """
         # CHECK
         begun = self._clocks.now()
@@ -147,7 +148,8 @@ class Builder:
             timestamp_ms,
             unless_refused=is_optional,
             signatures_checked=True,
-            runs_programs=runs_programs,
+            # While the engine loads, after the start, only blocks that need it wait for it.
+            runs_programs=runs_programs and self._runs_programs(offered),
         )
         is_built = self.chain.height > before.height
         # SETTLE

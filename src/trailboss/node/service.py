@@ -76,7 +76,7 @@ class TransactionOutcome(Struct, frozen=True):
     rejection: Rejection | None = None  # why no block will hold it; None if one does
 
 
-class Wait:
+class OutcomeWait:
     """A request that waits for what becomes of transactions."""
 
     __slots__ = ("ended", "found", "missing")
@@ -153,7 +153,7 @@ class Node:
         self.feed = Feed(self.view)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="worker")
         self.crowd: NodeCrowd | None = None  # whose orders are sent after each step; None for none
-        self._waits: dict[bytes, set[Wait]] = {}  # by hash of a transaction
+        self._waits: dict[bytes, set[OutcomeWait]] = {}  # by hash of a transaction
         self._loop: asyncio.AbstractEventLoop
         self._is_closed = False
 
@@ -199,7 +199,7 @@ class Node:
             StoppingError: If the node stops meanwhile.
         """
         self._check_running()
-        wait = Wait(self._loop)
+        wait = OutcomeWait(self._loop)
         wait.missing.update(hashes)
         waited = list(wait.missing)
         try:
@@ -263,8 +263,9 @@ class Node:
         """Begin to build blocks, and to announce them to the running event loop."""
         self._loop = asyncio.get_running_loop()
         if self.view.height:
-            # Before its timers need it. At genesis a chain has no actors, and its first deployment loads the engine.
-            self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
+            # After the first answer, and beside the blocks: only one in which a program runs waits for it. At genesis a
+            # chain has no actors, and its first deployment loads the engine.
+            self._begin(self._prepare())
         self._chain_thread.start()
         if self._replier is not None:
             starts_runner = not runner_of(self.view).jobs_max
@@ -381,6 +382,13 @@ class Node:
             refused = published.refused.items()
             self._finish_waits(TransactionOutcome(tx_hash, rejection=why) for tx_hash, why in refused)
 
+    async def _prepare(self) -> None:
+        """Load the engine; the node fails if that fails."""
+        try:
+            await self._loop.run_in_executor(self._pool, self._chain.engine.prepare)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the chain stops here, and says so
+            self.fail(error)
+
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         """Begin a task that the node waits for when it ends."""
         task = self._loop.create_task(work)
@@ -408,7 +416,7 @@ class Node:
             for wait in self._waits.get(outcome.hash, ()):
                 wait.note(outcome)
 
-    def _note_known(self, tx_hash: Hash32, wait: Wait) -> None:
+    def _note_known(self, tx_hash: Hash32, wait: OutcomeWait) -> None:
         """Note what became of a transaction that waits no longer, if that is known."""
         found, rejection = self.index.transaction(tx_hash, self.view.height), self.mempool.refusal(tx_hash)
         if found is not None:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from trailboss.metering.meter import Meter
 from trailboss.params import ChainParams
@@ -15,8 +15,12 @@ from trailboss.vm.host import Host
 from trailboss.vm.keeping_engine import KeepingEngine
 from trailboss.vm.trace import TracedEngine, Tracer
 
+if TYPE_CHECKING:
+    from trailboss.sandbox.runtime import Runtime
+
 T = TypeVar("T")
 _NATIVE: Final = threading.RLock()
+_LOADING: Final = threading.Lock()
 
 
 class SharedNativeEngine(KeepingEngine):
@@ -67,10 +71,17 @@ def new_engine(params: ChainParams, image: bytes, *, breakpoints: bool = False) 
     """
     if not image:
         return SharedNativeEngine(params, breakpoints=breakpoints)
-    from trailboss.sandbox.cache import load_runtime
     from trailboss.sandbox.engine import SandboxEngine
 
-    return SandboxEngine(params, partial(load_runtime, image))
+    return SandboxEngine(params, partial(_loaded, image))
+
+
+def _loaded(image: bytes) -> "Runtime":
+    """Return the loaded image; a frame that needs it while another thread loads it waits for that one."""
+    from trailboss.sandbox.cache import load_runtime
+
+    with _LOADING:
+        return load_runtime(image)
 
 
 def check_engine(image: bytes) -> None:
@@ -127,10 +138,7 @@ def traced_engine(params: ChainParams, image: bytes, tracer: Tracer, *, breakpoi
     if not image:
         native = SharedNativeEngine(params, calls=calls, new_gauge=tracer.gauge, breakpoints=breakpoints)
         return TracedEngine(native, tracer)
-    from trailboss.sandbox.cache import load_runtime
     from trailboss.sandbox.engine import SandboxEngine
     from trailboss.sandbox.runtime import CALLS
 
-    return TracedEngine(
-        SandboxEngine(params, partial(load_runtime, image), (*calls.values(), *CALLS[len(calls) :])), tracer
-    )
+    return TracedEngine(SandboxEngine(params, partial(_loaded, image), (*calls.values(), *CALLS[len(calls) :])), tracer)

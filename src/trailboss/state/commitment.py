@@ -6,14 +6,14 @@ the order of ``keys.KEY_WIDTHS``. A leaf commits to sha256 of its value.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import groupby, islice
 from types import MappingProxyType
 from typing import Final
 
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.state import tree
-from trailboss.state.digests import EMPTY_DIGEST, STATE_ROOT_TAG, nibble_at, prefix_of
+from trailboss.state.digests import DIGEST_WIDTH, EMPTY_DIGEST, STATE_ROOT_TAG, nibble_at, prefix_of
 from trailboss.state.keys import KEY_WIDTHS
 from trailboss.state.tree import Interior, Layout, TreeNode
 
@@ -44,7 +44,7 @@ def next_roots(roots: Roots, changes: Iterable[tuple[bytes, bytes | None]]) -> R
     for full_key, value in changes:
         namespace, key = full_key[:1], full_key[1:]
         if len(key) != _WIDTHS.get(namespace):
-            raise InvariantError(f"state key {full_key.hex()} has no committed namespace, or not its width")
+            raise _refused(full_key)
         leaves[namespace].append(key if value is None else key + sha256(value).digest())
     return {
         namespace: tree.apply(root, leaves[namespace], LAYOUTS[namespace]) if leaves[namespace] else root
@@ -58,10 +58,23 @@ def build_roots(values: Iterable[tuple[bytes, bytes]]) -> Roots:
     Raises:
         InvariantError: If a key has no committed namespace, or not its width.
     """
-    remaining, roots = iter(values), EMPTY_ROOTS
-    for first in remaining:
-        roots = next_roots(roots, chain((first,), islice(remaining, BUILD_BATCH - 1)))
+    roots = dict(EMPTY_ROOTS)
+    for namespace, entries in groupby(values, _namespace_of):
+        width = KEY_WIDTHS.get(namespace, -1)
+        while leaves := [key[1:] + sha256(value).digest() for key, value in islice(entries, BUILD_BATCH)]:
+            for leaf in leaves:
+                if len(leaf) != width + DIGEST_WIDTH:
+                    raise _refused(namespace + leaf[:-DIGEST_WIDTH])
+            roots[namespace] = tree.apply(roots[namespace], leaves, LAYOUTS[namespace])
     return roots
+
+
+def _refused(full_key: bytes) -> InvariantError:
+    return InvariantError(f"state key {full_key.hex()} has no committed namespace, or not its width")
+
+
+def _namespace_of(entry: tuple[bytes, bytes]) -> bytes:
+    return entry[0][:1]
 
 
 def count_keys(roots: Roots, namespace: bytes, bound: bytes | None = None) -> int:

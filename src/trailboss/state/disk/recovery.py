@@ -1,6 +1,7 @@
 """The checks that a chain's tables must pass when they are opened. Decision: D-48."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final
 
 from trailboss.primitives.errors import InvariantError, StorageError
@@ -8,7 +9,7 @@ from trailboss.state.commitment import EMPTY_ROOTS, Roots, build_roots, state_ro
 from trailboss.state.disk.files import RESTORE
 from trailboss.state.disk.journal import JournalRow, Marker, decode, encode
 from trailboss.state.disk.tables import BLOCKS, JOURNAL, META, STATE, TIMER_HEIGHTS, Tables, Transaction, height_key
-from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
+from trailboss.state.keys import STORAGE, STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
 from trailboss.state.slots import SlotIndex, decode_slot
 from trailboss.state.store import BEFORE_GENESIS
 
@@ -64,7 +65,9 @@ def load_flat(tables: Tables, marker: Marker) -> tuple[Roots, SlotIndex]:
     """Build trees and slot names from the flat values. `StorageError` if they miss the flushed state root."""
     slots = SlotIndex()
     try:
-        roots = build_roots(_noting_slots(tables.scan(STATE), slots))
+        roots = build_roots(tables.scan(STATE))
+        for key, value in takewhile(lambda entry: entry[0][0] == STORAGE_BYTE, tables.scan(STATE, STORAGE)):
+            slots.add(storage_address(key), decode_slot(value)[0])
     except InvariantError as error:
         raise StorageError(tables.path, f"the table of values is damaged: {error}", RESTORE) from error
     if state_root(roots) != marker.flushed_root:
@@ -106,11 +109,3 @@ def _meta(tables: Tables, key: bytes) -> bytes:
     if record is None:
         raise StorageError(tables.path, f"the tables have no record {key.decode()!r}: this is no chain", RESTORE)
     return record
-
-
-def _noting_slots(values: Iterator[tuple[bytes, bytes]], slots: SlotIndex) -> Iterator[tuple[bytes, bytes]]:
-    """Yield every key and value, and add the slots among them to ``slots``."""
-    for key, value in values:
-        if key[0] == STORAGE_BYTE:
-            slots.add(storage_address(key), decode_slot(value)[0])
-        yield key, value

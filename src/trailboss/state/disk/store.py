@@ -66,7 +66,7 @@ class DiskStore(Store):
 
         If ``durable``, `seal` and `revert` return only when everything is on disk. Otherwise the data survives the end
         of the process, but not of the machine: for tests and imports. Complexity: O(state), about 3 µs a key after an
-        orderly close and 7 µs otherwise. Raises as `ChainDirectory.open`.
+        orderly close and 4 µs otherwise. Raises as `ChainDirectory.open`.
         """
         return cls(ChainDirectory.open(directory, durable=durable, map_size=settings.map_size), settings)
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -344,6 +345,30 @@ async def test_step_is_encoded_once_when_many_read(world: Broadcasts, monkeypatc
         await until(lambda: all("id: 1.0" in each.text for each in (one, two, three)))
         assert one.text == two.text
     assert len(encoded) == 1
+
+
+@on_loop
+async def test_reader_of_blocks_does_not_wait_until_events_are_encoded(
+    world: Broadcasts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the news of a block while a worker is still at the events, which others get when they are there."""
+    encode, released = stream.encode_step, Event()
+    monkeypatch.setattr(stream, "encode_step", lambda *step: released.wait() and encode(*step))
+    streams = world.streams()
+    try:
+        async with (
+            reading(streams, StreamFilter()) as (one, _),
+            reading(streams, StreamFilter(events=False)) as (two, _),
+        ):
+            await until(lambda: one.sent and two.sent and len(world.feed) == 2)
+            world.vary()
+            world.publish()
+            await until(lambda: "id: 1.0" in two.text)
+            assert "id: 1.0" not in one.text
+            released.set()
+            await until(lambda: "id: 1.0" in one.text)
+    finally:
+        released.set()
 
 
 @on_loop

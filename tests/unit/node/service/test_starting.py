@@ -1,6 +1,7 @@
 """Starting a node: what is opened, what is taken up again, and what is closed when it cannot be."""
 
 import asyncio
+import threading
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.node.service.world import PATIENCE, TIGHT, gift
+from tests.unit.node.service.world import AT_ONCE, PATIENCE, TIGHT, gift
 from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafts import draft_transaction
@@ -21,6 +22,7 @@ from trailboss.node.service import Node
 from trailboss.node.startup import INDEX_FILE, JOURNAL_FILE, open_node, progress_line
 from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.testing import LocalChain
+from trailboss.vm.native import NativeEngine
 from trailboss.vm.sdk_source import load_sdk_module
 
 CLOCK = Path(__file__).parents[4] / "examples" / "actors" / "clock.py"
@@ -186,7 +188,7 @@ def test_temporary_directory_is_removed_by_the_next_node_when_its_own_was_killed
     assert set(map(str, temporary.iterdir())) == {f"{used}-other"}
 
 
-def test_sdk_is_loaded_before_the_first_block_when_a_node_starts(tmp_path: Path) -> None:
+def test_sdk_is_loaded_when_a_node_starts(tmp_path: Path) -> None:
     """The first block with an SDK actor takes no longer than the next."""
     directory = tmp_path / "chain"
     with LocalChain(data_dir=directory) as local:
@@ -198,13 +200,65 @@ def test_sdk_is_loaded_before_the_first_block_when_a_node_starts(tmp_path: Path)
         node.start()
         try:
             async with asyncio.timeout(PATIENCE):
-                loaded = await node.do(lambda _: load_sdk_module.cache_info().misses)
+                await asyncio.gather(*node._tasks)
+                loaded = load_sdk_module.cache_info().misses
                 assert loaded
                 await node.development.mine(6)
         finally:
             await node.close()
         assert node.view.totals().fired == 1
         assert load_sdk_module.cache_info().misses == loaded
+
+    asyncio.run(story())
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> NodeOptions:
+    """Return the options of a node whose chain has a block."""
+    with LocalChain(data_dir=tmp_path / "chain") as local:
+        local.mine()
+    return NodeOptions(directory=tmp_path / "chain", pace=AT_ONCE)
+
+
+def test_block_of_transfers_does_not_wait_for_the_engine(begun: NodeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first block after the start comes at once."""
+    released = threading.Event()
+    monkeypatch.setattr(NativeEngine, "prepare", lambda _: released.wait())
+
+    async def story() -> None:
+        node = open_node(begun)
+        node.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                key = development_account(account_name(0)).private_key
+                [verdict] = await node.submit([draft_transaction(node.view, gift(), key, terms=TIGHT)])
+                outcome = await node.outcome(verdict.hash, PATIENCE * 1_000)
+            assert outcome is not None
+            assert outcome.place is not None
+        finally:
+            released.set()
+            await node.close()
+
+    asyncio.run(story())
+
+
+def test_node_fails_when_its_engine_cannot_be_loaded(begun: NodeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stops, and says why, rather than refuse every program."""
+
+    def prepare(_: NativeEngine) -> None:
+        raise ConfigurationError("the image is damaged")
+
+    monkeypatch.setattr(NativeEngine, "prepare", prepare)
+
+    async def story() -> None:
+        node = open_node(begun)
+        node.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await node.ended.wait()
+        finally:
+            await node.close()
+        assert node.health.reason == "the image is damaged"
 
     asyncio.run(story())
 

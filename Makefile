@@ -137,9 +137,9 @@ bench-peers: $(READY) ## a node beside Anvil, a LocalChain beside SimulatedChain
 		.peers/python/bin/python -m pip install -qq --disable-pip-version-check $(ETH_TESTER); } || rm -rf .peers/python
 	@$(BIN)/python -m benchmarks peers in-process
 
-bench-flames: $(READY) ## flame graphs of a transfer and of a fire, which py-spy takes, into docs/pictures/
+bench-flames: $(READY) ## flame graphs of a transfer and of a fire, which py-spy takes, into docs/pictures/flames/
 	@test -x $(BIN)/py-spy || $(PIP) $(SAMPLER)
-	@$(BIN)/python -m benchmarks.flames docs/pictures
+	@$(BIN)/python -m benchmarks.flames docs/pictures/flames
 
 reference: $(READY) ## write the generated pages, the pictures and the demo in the README again
 	$(BIN)/python -m tools.reference

@@ -25,18 +25,18 @@ FIRES: Final = "fires"  # argument by which this program is the one that is samp
 
 
 def main(folder: Path) -> None:
-    """Write ``flame-transfer.svg`` and ``flame-fire.svg`` into a folder."""
+    """Write ``transfer.svg`` and ``fire.svg`` into a folder."""
     signed = (post("/submit_wait", encode_submission([each])) for each in islice(transfers(), SIGNED))
     requests = iter(list(signed))
     with running("dev", "--port", "0", *OPTIONS) as (port, process), closing(Client(port)) as client:
         client.ask_all(list(islice(requests, WARM)))
-        with _sampler(folder / "flame-transfer.svg", process) as sampler:
+        with _sampler(folder / "transfer.svg", process) as sampler:
             while sampler.poll() is None:
                 client.ask(next(requests))
     with subprocess.Popen((sys.executable, "-m", "benchmarks.flames", FIRES), stdout=subprocess.PIPE) as fires:
         assert fires.stdout is not None
         fires.stdout.readline()
-        with _sampler(folder / "flame-fire.svg", fires.pid) as sampler:
+        with _sampler(folder / "fire.svg", fires.pid) as sampler:
             sampler.wait()
         fires.terminate()
 

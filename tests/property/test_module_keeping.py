@@ -265,6 +265,20 @@ def deep(levels):
     assert ends[-1].error is not None
 
 
+def test_encoding_near_the_limit_of_bytes_fails_as_in_a_frame_without_memory():
+    """What a large result takes of the frame's limit is counted each time."""
+    source = """from cowboy_sdk import codec
+LARGE = {letter * 64: letter * 64 for letter in 'abcd'}
+def go(p):
+    return len(codec.encode(LARGE)), len(bytes(int(p))), len(codec.encode(LARGE))
+"""
+    pair, most = worlds(source), PARAMS.source.frame_allocation_bytes_max
+    ends = [same(pair, source, "go", str(most - left).encode())[0] for left in range(4_000, 400, -200)]
+
+    assert "MemoryError" not in repr(ends[0])
+    assert "MemoryError" in repr(ends[-1])
+
+
 def lived(name, engine):
     """Return the receipts, events and last root of an example on a chain."""
     with (

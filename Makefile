@@ -127,7 +127,7 @@ docs: $(READY) ## the site, into site/
 bench: $(READY) ## the benchmarks, ratios in one run
 	$(BIN)/python -m benchmarks
 
-bench-large: $(READY) ## ten million pending timers: built, killed, opened, fired; ten minutes and 5 GB of disk
+bench-large: $(READY) ## ten million pending timers: built, killed, opened, fired; five minutes and 4 GB of disk
 	$(BIN)/python -m benchmarks rest --large
 
 bench-peers: $(READY) ## a node beside Anvil, a LocalChain beside SimulatedChain and eth-tester; npm and pip install peers into .peers/

@@ -15,7 +15,7 @@ BYTES_MAX = 400
 
 
 def run(rounds: int, large: bool) -> Report:
-    """Measure once; the larger size takes ten minutes and five gigabytes of disk."""
+    """Measure once; the larger size takes five minutes and four gigabytes of disk."""
     size = LARGE if large else SIZE
     report = Report(f"{size:,} timers at rest on disk", "one timer of a block with 1,000 due")
     with TemporaryDirectory() as temporary:

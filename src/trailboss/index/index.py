@@ -18,7 +18,7 @@ from trailboss.primitives.errors import InvariantError, StorageError
 
 WRITTEN_BLOCKS: Final = 64  # blocks that are worth writing together
 WRITTEN_ROWS: Final = 256  # receipts and events that are
-PAUSE_SECONDS: Final = 0.05  # before a thread does that: those who wait for news of a block come first
+PAUSE_SECONDS: Final = 0.05  # before a thread writes a block: readers of its news come first
 WAITING_ROWS_MAX: Final = 16_384  # receipts and events that wait for a thread at most
 BATCH_BLOCKS: Final = 2_048  # blocks after which a catch-up writes what it has
 BATCH_RECEIPTS: Final = 20_000  # receipts and events after which it does
@@ -107,7 +107,7 @@ class Index:
     def apply(self, blocks: Sequence[Block]) -> None:
         """Index the next blocks, all of them or none. They are written with others, at the latest by the next read.
 
-        What is much is written by a thread of the index, so that nothing waits for it.
+        A thread of the index writes large blocks, so that no answer waits for their rows.
 
         Raises:
             InvariantError: If they do not continue the last one.

@@ -1,10 +1,10 @@
-"""The transport of the HTTP server: what is written in one turn of the event loop leaves together."""
+"""The HTTP server: what is written in one turn leaves together, and the loop looks for the next request a while."""
 
 import asyncio
 from typing import Any
 
 from tests.event_loop import on_loop
-from trailboss.server import BUFFERED_BYTES_MAX, WriteBuffer
+from trailboss.server import BUFFERED_BYTES_MAX, POLL_SECONDS, BusyPoll, WriteBuffer
 
 
 class Wire:
@@ -51,3 +51,34 @@ async def test_close_sends_what_waits_and_nothing_follows_it() -> None:
     buffer.write(b"too late")
     await asyncio.sleep(0)
     assert wire.written == [b"last words"]
+
+
+@on_loop
+async def test_loop_polls_for_a_moment_after_an_answer_and_not_while_it_may_not() -> None:
+    """Each answer begins the moment again."""
+    now, asked, may_poll = 0.0, 0, True
+
+    def ask() -> bool:
+        nonlocal asked
+        asked += 1
+        return may_poll
+
+    async def turns() -> int:
+        nonlocal asked
+        asked = 0
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return asked
+
+    poll = BusyPoll(asyncio.get_running_loop(), ask, lambda: now)
+    poll.begin()
+    assert await turns() == 3
+    now = POLL_SECONDS / 2
+    poll.begin()
+    now = POLL_SECONDS
+    assert await turns() == 3
+    now = 2 * POLL_SECONDS
+    assert await turns() == 0
+    poll.begin()
+    may_poll = False
+    assert await turns() == 1

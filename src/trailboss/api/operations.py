@@ -228,9 +228,23 @@ async def _read_body(expected: RawBody | None, scope: Scope, receive: Receive) -
     """
     limit = BODY_BYTES_MAX if expected is None else expected.bytes_max
     headers = Headers(scope=scope)
-    if int(headers.get("content-length", "0")) > limit:
+    length = int(headers.get("content-length", "0"))
+    if length > limit:
         # A client that waits for leave to send does not send now; the next request would be taken for the body.
         raise _too_large(limit, {"Connection": "close"} if "expect" in headers else None)
+    body = b""
+    if length or "transfer-encoding" in headers:
+        body = await _receive(limit, receive)
+    media = headers.get("content-type", "").partition(";")[0].strip().lower()
+    accepted = (JSON,) if expected is None else tuple(expected.media)
+    if media not in accepted and (body or expected is not None):
+        known = " or ".join(accepted)
+        what = f"the body is {shown(media) if media else 'of no media type'}, this path reads {known}"
+        raise HttpError(HttpReason.MEDIA_TYPE, what, value=clipped(media), rule=known)
+    return body, media
+
+
+async def _receive(limit: int, receive: Receive) -> bytes:
     try:
         async with asyncio.timeout(BODY_SECONDS):
             message = await receive()
@@ -245,13 +259,7 @@ async def _read_body(expected: RawBody | None, scope: Scope, receive: Receive) -
         raise HttpError(HttpReason.BAD_REQUEST, "the body is incomplete", place=BODY)
     if len(body) > limit:
         raise _too_large(limit)
-    media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    accepted = (JSON,) if expected is None else tuple(expected.media)
-    if media not in accepted and (body or expected is not None):
-        known = " or ".join(accepted)
-        what = f"the body is {shown(media) if media else 'of no media type'}, this path reads {known}"
-        raise HttpError(HttpReason.MEDIA_TYPE, what, value=clipped(media), rule=known)
-    return body, media
+    return body
 
 
 def _too_large(limit: int, headers: Mapping[str, str] | None = None) -> HttpError:

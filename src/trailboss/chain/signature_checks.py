@@ -8,6 +8,7 @@ What is not found valid here is checked by itself, so that each refusal has its 
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from trailboss.crypto.signatures import RecoveredKey, address_of_key, recover_key
@@ -15,12 +16,13 @@ from trailboss.model.transactions import UNSIGNED, Transaction, signing_hash
 from trailboss.primitives.errors import Rejection
 
 SHARED_MIN: Final = 16  # transactions from which on another thread is worth its start, some 60 µs
+CONTAINER_SHARE: Final = Path("/sys/fs/cgroup/cpu.max")  # microseconds, of how many
 THREADS_MAX: Final = 4  # what is done on one thread is a third of the work
 
 
 def is_worth_sharing(transactions: Sequence[Transaction]) -> bool:
     """Return whether checks of so many transactions take less time on several threads."""
-    return len(transactions) >= SHARED_MIN and _usable_processors() > 1
+    return len(transactions) >= SHARED_MIN and usable_processors() > 1
 
 
 def find_signed(transactions: Sequence[Transaction]) -> frozenset[int]:
@@ -46,7 +48,7 @@ def find_signed(transactions: Sequence[Transaction]) -> frozenset[int]:
 
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # most commands check no signature
 
-    others = min(_usable_processors(), THREADS_MAX) - 1
+    others = min(usable_processors(), THREADS_MAX) - 1
     with ThreadPoolExecutor(others, thread_name_prefix="signatures") as pool:
         recovering = [pool.submit(recover_next) for _ in range(others)]
         recover_next()
@@ -79,5 +81,10 @@ def are_signed(transactions: Sequence[Transaction]) -> bool:
     )
 
 
-def _usable_processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def usable_processors() -> int:
+    """Return how many processors this process may use: of the machine's, or of its container's share."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # there is no such file, or its share is "max"
+        share, period = map(int, CONTAINER_SHARE.read_text(encoding="ascii").split())
+        count = min(count, max(1, share // period))
+    return count

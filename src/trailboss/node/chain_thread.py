@@ -83,6 +83,11 @@ class ChainThread:
         """When blocks are built, at present."""
         return self._timer.pace
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something has the chain."""
+        return self._token.locked()
+
     def start(self) -> None:
         """Begin. The first block of an interval comes one interval from now."""
         self._timer.change(self._timer.pace, self._now())
@@ -174,7 +179,9 @@ class ChainThread:
         with self._chain_here() as builder:
             if builder is not None:
                 builder.advance(builder.chain.height + 1, runs_programs=False)
-                self.wake()
+                self._timer.built(self._now())
+                if len(self._mempool):
+                    self.wake()
                 return builder.chain.height
         return None
 

@@ -163,6 +163,11 @@ class Node:
         return self._chain_thread.builder.view
 
     @property
+    def is_building(self) -> bool:
+        """Whether a block, or a command, runs on the chain thread."""
+        return self._chain_thread.is_busy
+
+    @property
     def pace(self) -> Pace:
         """When blocks are built, at present."""
         return self._chain_thread.pace

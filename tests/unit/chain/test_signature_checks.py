@@ -1,6 +1,8 @@
 """Many signatures at once: what is refused, with which words and in which order, is what one by one finds."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from msgspec.structs import replace
 
 from trailboss.chain import Chain, signature_checks
 from trailboss.chain.development import account_name, development_account, development_genesis
-from trailboss.chain.signature_checks import SHARED_MIN, are_signed, refusals_of
+from trailboss.chain.signature_checks import SHARED_MIN, are_signed, refusals_of, usable_processors
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto import signatures
 from trailboss.mempool import AdmissionOutcome, Mempool
@@ -83,7 +85,7 @@ def one_by_one(transactions: Sequence[Transaction]) -> list[Rejection | None]:
 def test_refusals_are_those_of_a_plain_loop(processors: int, transactions: list[Transaction]) -> None:
     """Whichever signatures are bad, and however many threads look at them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signature_checks, "_usable_processors", lambda: processors)
+        patch.setattr(signature_checks, "usable_processors", lambda: processors)
         assert words(refusals_of(check_signature, transactions)) == words(one_by_one(transactions))
         plain = [each for each in transactions if each.signature != UNSIGNED]
         is_plain = not any(each.additional_signers for each in plain) and not any(one_by_one(plain))
@@ -97,7 +99,7 @@ def test_block_is_the_same_with_one_processor_and_several(transactions: list[Tra
     blocks = []
     for processors in (1, 2):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(signature_checks, "_usable_processors", lambda number=processors: number)
+            patch.setattr(signature_checks, "usable_processors", lambda number=processors: number)
             applied = Chain(development_genesis()).build(iter(transactions))
         refused = [(transaction, words([refusal])) for transaction, refusal in applied.refused]
         blocks.append((applied.block, refused))
@@ -112,7 +114,7 @@ def test_submission_has_the_verdicts_of_one_by_one(transactions: list[Transactio
     submission = [each for each in (*transactions, transactions[doubled]) if each.cycles_limit < 2**64]
     view = Chain(development_genesis()).publish()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signature_checks, "_usable_processors", lambda: 2)
+        patch.setattr(signature_checks, "usable_processors", lambda: 2)
         ahead, plain = Mempool(), Mempool()
         found = ahead.find_signed(view, submission)
     assert {place for place in found if one_by_one([submission[place]]) != [None]} == set()
@@ -130,7 +132,7 @@ def shown(outcome: AdmissionOutcome) -> tuple[object, ...]:
 
 def test_signatures_of_what_cannot_come_in_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of hopeless transactions does not delay the signatures of others."""
-    monkeypatch.setattr(signature_checks, "_usable_processors", lambda: 2)
+    monkeypatch.setattr(signature_checks, "usable_processors", lambda: 2)
     view = Chain(development_genesis()).publish()
     hopeless = [SPOILS["another chain"](each) for each in SIGNED]
     looked_at: list[bytes] = []
@@ -146,7 +148,7 @@ def test_signatures_of_what_cannot_come_in_are_not_looked_at(monkeypatch: pytest
 
 def test_few_are_not_looked_at_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then a thread costs more than it gains."""
-    monkeypatch.setattr(signature_checks, "_usable_processors", lambda: 2)
+    monkeypatch.setattr(signature_checks, "usable_processors", lambda: 2)
     few = SIGNED[: SHARED_MIN - 1]
     assert not are_signed(few)
     assert not Mempool().find_signed(Chain(development_genesis()).publish(), few)
@@ -156,7 +158,7 @@ def test_few_are_not_looked_at_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("place", [0, COUNT // 2, COUNT - 1])
 def test_error_that_is_no_refusal_comes_through(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever thread meets it: it must not be lost."""
-    monkeypatch.setattr(signature_checks, "_usable_processors", lambda: 2)
+    monkeypatch.setattr(signature_checks, "usable_processors", lambda: 2)
 
     def recover_key(digest: bytes, signature: bytes) -> object:
         if signature == SIGNED[place].signature:
@@ -166,3 +168,15 @@ def test_error_that_is_no_refusal_comes_through(place: int, monkeypatch: pytest.
     monkeypatch.setattr(signature_checks, "recover_key", recover_key)
     with pytest.raises(ZeroDivisionError):
         refusals_of(check_signature, SIGNED)
+
+
+@pytest.mark.parametrize(("share", "most"), [("50000 100000", 1), ("100000 100000", 1), ("max 100000", 64)])
+def test_container_has_no_more_processors_than_its_share(
+    share: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At least one; without a share those of the machine."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
+    monkeypatch.setattr(signature_checks, "CONTAINER_SHARE", tmp_path / "cpu.max")
+    assert usable_processors() == 64
+    (tmp_path / "cpu.max").write_text(f"{share}\n", encoding="ascii")
+    assert usable_processors() == most

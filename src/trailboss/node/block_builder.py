@@ -41,7 +41,7 @@ class Published(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     # Transactions that left the mempool without a block, each with the reason.
     refused: Mapping[Hash32, Rejection] = field(default_factory=dict)
     seconds: float = 0.0  # time that building and publishing took
-    # Seconds that a block of the interval came after its place in the grid; None for any other step.
+    # Seconds by which a block of the interval was begun late; None for any other step.
     late: float | None = None
     left: int = 0  # transactions that the block did not come to, because its time was used up; they wait on
 
@@ -118,13 +118,15 @@ class Builder:
         within: int | None = None,
         is_optional: bool = False,
         runs_programs: bool = True,
+        hold: Callable[[], int] | None = None,
     ) -> bool:
         """Build a block from the mempool, unless it ``is_optional`` and no transaction comes into it.
 
-        Returns whether there is one; ``late`` is how many nanoseconds it comes after its place in the grid. Once
+        Returns whether there is one; ``late`` is by how many nanoseconds it is begun late. Once
         ``within`` nanoseconds have passed, it takes no further transaction; None for no such bound. Decision: D-70
 
-        ``runs_programs`` is False if the caller knows that no frame runs in it.
+        ``runs_programs`` is False if the caller knows that no frame runs in it. ``hold`` is called before the block is
+        published, and returns the nanoseconds that it waited.
         """
         # CHECK
         begun = self._clocks.now()
@@ -160,6 +162,8 @@ class Builder:
         found = ((pooled.hash, refusals.get(id(pooled.transaction))) for pooled in offered)
         refused = {tx_hash: rejection for tx_hash, rejection in found if rejection is not None}
         blocks = (applied.block,) if is_built else ()
+        if hold is not None:
+            begun += hold()
         self._publish(blocks, begun, included=included, refused=refused, late=late, left=left)
         return is_built
 

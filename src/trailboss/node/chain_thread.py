@@ -7,6 +7,7 @@ event loop takes it, if it is free, for a small block, which costs less than a c
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread, get_ident
 from typing import Final, TypeVar
@@ -218,16 +219,28 @@ class ChainThread:
         self._failed(error)
 
     def _build(self) -> None:
-        pace, late = self._timer.pace, self._timer.take(self._now())
-        within = None
+        begun = self._now()
+        pace, late = self._timer.pace, self._timer.take(begun)
+        within, hold = None, None
         if pace.rhythm is Rhythm.INTERVAL:
-            # From its place in the grid, so that a late block takes less, and the next comes in time again.
+            # From its time, so that a late block takes less, and the next comes in time again.
             within = pace.block_time_ms * NANOSECONDS_PER_MS * WORK_PERCENT // 100 - (late or 0)
+            hold = partial(self._hold, begun)
         # A block that only a call made due is built if there is something to put into it.
-        if self.builder.build(late=late, within=within, is_optional=late is None):
+        if self.builder.build(late=late, within=within, is_optional=late is None, hold=hold):
             self._timer.built(self._now())
         elif pace.rhythm is Rhythm.DUE and self.builder.chain.awaits_blocks():
             self.builder.skip()
+
+    def _hold(self, begun: int) -> int:
+        """Wait for the place of a block of the interval, and return the nanoseconds that it took. Decision: D-127"""
+        done = self._now()
+        self._timer.took(done - begun)
+        wait = self._timer.place - done
+        if wait > 0:
+            with self._catching_up:
+                self._catching_up.wait_for(lambda: self._is_stopping, wait / NANOSECONDS_PER_SECOND)
+        return self._now() - done
 
     def _run_command(self) -> None:
         """Run the next command, if one comes before a block is due."""

@@ -169,7 +169,7 @@ class Metrics:
         )
         self.block_late_seconds = histogram(
             "block_late_seconds",
-            "Time by which a block came after its place in the grid of the interval.",
+            "Time by which a block of the interval was begun late.",
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0),
         )
         self.request_seconds = histogram(

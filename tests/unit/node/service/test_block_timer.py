@@ -37,28 +37,45 @@ def test_one_block_is_due_when_several_places_of_the_grid_have_passed() -> None:
 @given(
     interval=st.integers(10, 5_000),
     start=st.integers(0, 10**18),
-    steps=st.lists(st.integers(0, 30 * SECOND), max_size=40),
+    steps=st.lists(st.tuples(st.integers(0, 30 * SECOND), st.integers(0, 3 * SECOND)), max_size=40),
 )
 def test_no_place_of_the_grid_gives_two_blocks_when_time_passes_anyhow(
-    interval: int, start: int, steps: list[int]
+    interval: int, start: int, steps: list[tuple[int, int]]
 ) -> None:
-    """Every block stands for at least one place that has passed, no place for two, and the next lies ahead."""
+    """Every block stands for places of its own, is begun a quarter of the interval before the last of them at most."""
     table = BlockTimer(Pace.every(interval), now=start)
     nanoseconds = interval * NANOSECONDS_PER_MS
-    now, blocks = start, 0
-    for step in steps:
+    now, place = start, start
+    for step, duration in steps:
         now += step
         if table.is_due(now):
-            late = table.take(now)
-            blocks += 1
-            assert late is not None
-            assert late >= 0
-            assert (now - late - start) % nanoseconds == 0
+            deadline, before = table.deadline, place
+            assert deadline is not None
+            assert table.take(now) == now - deadline
+            place = table.place
+            assert (place - start) % nanoseconds == 0
+            assert before < place <= now + nanoseconds // 4
+            now += duration
+            table.took(duration)
         deadline = table.deadline
         assert deadline is not None
-        assert now < deadline <= now + nanoseconds
-        assert (deadline - start) % nanoseconds == 0
-        assert blocks <= (now - start) // nanoseconds
+        assert place + nanoseconds - nanoseconds // 4 <= deadline <= place + nanoseconds
+
+
+def test_lead_follows_slow_blocks_at_once_and_quick_ones_by_and_by() -> None:
+    """Half as much again as a block took, at most a quarter of the interval; of automatic pace there is none."""
+    table = BlockTimer(Pace.every(1_000), now=0)
+    table.take(SECOND)
+    leads = []
+    for duration in (80, 40, 40, 90, 900):
+        table.took(duration * NANOSECONDS_PER_MS)
+        assert table.deadline is not None
+        leads.append((2 * SECOND - table.deadline) / NANOSECONDS_PER_MS)
+    assert leads == [120, 114, 108.3, 135, 250]
+    table.change(AUTO, now=2 * SECOND)
+    table.wait_for(is_awaited=True, now=2 * SECOND)
+    table.took(SECOND)
+    assert table.deadline == 3 * SECOND
 
 
 def test_block_is_never_due_when_the_pace_is_manual() -> None:

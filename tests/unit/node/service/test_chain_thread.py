@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Event, current_thread
+from time import monotonic
 
 import pytest
 
@@ -107,11 +108,33 @@ def test_block_of_the_clock_takes_transactions_for_half_of_the_interval(stages: 
         assert stage.turn() == now
     for sender in range(8):
         stage.send(sender)
-    stage.now = 3 * SECOND + 3 * SECOND // 10
+    # Because of the slow ones before it, its time is a quarter of the interval before its place.
+    stage.now = 3 * SECOND - SECOND // 4 + 3 * SECOND // 10
     assert stage.turn() == 3
     stage.thread.do(lambda builder: builder.build()).result(PATIENCE)
     steps = [stage.announced.get(timeout=PATIENCE) for _ in range(4)]
     assert [(len(step.blocks[0].transactions), step.left) for step in steps] == [(5, 3), (3, 0), (2, 6), (6, 0)]
+
+
+def test_block_of_the_clock_is_begun_before_its_place_and_out_at_it(stages: list[Stage]) -> None:
+    """By what the last ones took and half as much; the wait is not counted as work."""
+    stage = on_stage(stages, Pace.every(1_000))
+    stage.turn()
+    take_time(stage, 40)
+    for height in (1, 2):
+        stage.send()
+        stage.send()
+        stage.now = height * SECOND
+        assert stage.turn() == height
+    stage.send()
+    stage.now = 3 * SECOND - 120 * SECOND // 1_000 - 1
+    assert stage.turn() == 2
+    stage.now += 1
+    began = monotonic()
+    assert stage.turn() == 3
+    assert monotonic() - began >= 0.08
+    steps = [stage.announced.get(timeout=PATIENCE) for _ in range(3)]
+    assert [(step.late, step.seconds) for step in steps] == [(0, 0.08), (0.12, 0.08), (0, 0.04)]
 
 
 def test_small_block_is_built_by_the_caller_when_the_thread_is_idle(stages: list[Stage]) -> None:

@@ -77,7 +77,7 @@ def run(rounds: int, large: bool) -> Report:
     """Measure; in the large size the interval is watched for longer."""
     report = Report("A node that builds a block a second, asked from a second process", "one request, or transfer")
     with TemporaryDirectory(dir=Path.cwd()) as directory:
-        cases = [Case(name="start, and answer", sample=seconds_until_ready, seconds_max=0.7)]
+        cases = [Case(name="start, and answer", sample=seconds_until_ready, seconds_max=0.35)]
         on_disk = ("--chain", f"{directory}/started")
         cases.append(Case(name="start in a directory, and answer", sample=lambda: seconds_until_ready(*on_disk)))
         measure(report, cases, rounds)

@@ -233,7 +233,7 @@ class ChainThread:
             self.builder.skip()
 
     def _hold(self, begun: int) -> int:
-        """Wait for the place of a block of the interval, and return the nanoseconds that it took. Decision: D-127"""
+        """Wait for the place of a block of the interval, and return the nanoseconds that it took. Decision: D-127."""
         done = self._now()
         self._timer.took(done - begun)
         wait = self._timer.place - done

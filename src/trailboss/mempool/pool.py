@@ -15,7 +15,7 @@ from trailboss.mempool import records
 from trailboss.mempool.admission import check_entry, find_room, find_void
 from trailboss.mempool.journal import Journal
 from trailboss.mempool.order import Contents, choose
-from trailboss.model.transactions import Transaction, check_signature
+from trailboss.model.transactions import Transaction, check_signature, transaction_hash
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 
@@ -108,7 +108,8 @@ class Mempool:
         Raises:
             StorageError: If the journal cannot be written.
         """
-        name = Hash32(sha256(raw))
+        # A transaction keeps its hash for the block.
+        name = Hash32(sha256(raw)) if transaction is None else transaction_hash(transaction)
         try:
             if transaction is None:
                 transaction = decode_transaction(raw)
@@ -297,8 +298,7 @@ class Mempool:
         return records.AdmissionOutcome(hash=name, status=status, endings=tuple(endings))
 
     def _return(self, view: ChainReader, transaction: Transaction) -> Sequence[records.Ending]:
-        raw = encode_transaction(transaction)
-        name = Hash32(sha256(raw))
+        raw, name = encode_transaction(transaction), transaction_hash(transaction)
         with self._lock:
             if name in self._pooled:
                 return ()

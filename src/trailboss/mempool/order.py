@@ -116,11 +116,12 @@ class TipOrder:
 
     Attributes:
         heads: The places that are next, the best first.
+        changes: How often a queue has changed, or anything else that an admission depends on.
     """
 
     def __init__(self) -> None:
         self.queues: dict[bytes, Queue] = {}
-        self.executable = 0
+        self.executable = self.changes = 0
         self.prices: Prices = (0, 0)
         self.heads: SortedList[Head] = SortedList()
         self._starts: dict[bytes, Start] = {}
@@ -149,6 +150,7 @@ class TipOrder:
 
         Complexity: O(log n) for n senders, and the transactions of the queue that come after the change.
         """
+        self.changes += 1
         sender = queue.sender
         was_head, was_executable = self._starts.pop(sender, NOWHERE)
         head, executable = NOWHERE

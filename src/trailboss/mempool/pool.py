@@ -21,7 +21,7 @@ from trailboss.primitives.octets import Hash32
 
 MAY_WAIT: Final = (RejectionReason.BLOCK_FULL, RejectionReason.BASEFEE_TOO_LOW)
 """Refusals of one block that another may take back."""
-CHUNK: Final = 256  # senders, or transactions, that are dealt with before others get a turn
+CHUNK: Final = 512  # senders, or transactions, that are dealt with before others get a turn
 DEFAULT_LIMITS: Final = records.MempoolLimits()
 
 

@@ -30,8 +30,8 @@ def verify(view: ChainReader, transactions: Sequence[Transaction]) -> list[Rejec
     return refusals_of(partial(admission.check_sender, view), transactions)
 
 
-class Entry(NamedTuple):
-    """How a transaction would come in, until what it was checked against changes."""
+class Clearance(NamedTuple):
+    """That a transaction may come in, and how, until what it was checked against changes."""
 
     queue: Queue  # of its sender
     present: Pooled | None  # what it would replace there
@@ -47,7 +47,7 @@ def check_entry(
     limits: MempoolLimits,
     taken: frozenset[bytes],
     is_back: bool = False,
-) -> Entry:
+) -> Clearance:
     """Refuse a transaction that could not come in, but for its size, its signature and want of room.
 
     A transaction ``is_back`` if it has waited before; those ``taken`` are offered to the present block.
@@ -65,7 +65,7 @@ def check_entry(
     if present is not None:
         _check_replacement(present, transaction, limits)
         _check_not_taken(present, taken)
-    return Entry(queue, present, needs, contents.order.changes)
+    return Clearance(queue, present, needs, contents.order.changes)
 
 
 def _check_replacement(present: Pooled, transaction: Transaction, limits: MempoolLimits) -> None:

@@ -12,7 +12,7 @@ from trailboss.chain.signature_checks import find_signed, is_worth_sharing
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import records
-from trailboss.mempool.admission import Entry, check_entry, find_room, find_void
+from trailboss.mempool.admission import Clearance, check_entry, find_room, find_void
 from trailboss.mempool.journal import Journal
 from trailboss.mempool.order import Contents, choose
 from trailboss.model.transactions import Transaction, check_signature, transaction_hash
@@ -44,7 +44,7 @@ class Mempool:
         self._view: ChainReader | None = None
         self._taken: frozenset[bytes] = frozenset()
 
-    def check(self, view: ChainReader, transaction: Transaction) -> Entry:
+    def check(self, view: ChainReader, transaction: Transaction) -> Clearance:
         """Refuse a transaction that could not come in now, but for its size, its signature and want of room.
 
         Raises:
@@ -73,12 +73,12 @@ class Mempool:
         transaction: Transaction,
         raw: bytes,
         transaction_hash: Hash32,
-        entry: Entry | None = None,
+        clearance: Clearance | None = None,
     ) -> records.AdmissionOutcome:
         """Take in a transaction whose signature has been checked, or refuse it; then nothing has changed.
 
         With a journal the transaction is written there before this returns. The view of the last `settle` counts, if
-        there was one. If `check` has returned an entry for it in this view, and nothing has changed since, that stands.
+        there was one. A clearance that `check` has returned for it in this view stands if nothing has changed since.
 
         Raises:
             StorageError: If the journal cannot be written.
@@ -94,7 +94,7 @@ class Mempool:
                     return records.AdmissionOutcome(
                         hash=transaction_hash, status=records.AdmissionStatus.KNOWN, rejection=known
                     )
-                verdict = self._add(self._latest(view), transaction, raw, transaction_hash, entry)
+                verdict = self._add(self._latest(view), transaction, raw, transaction_hash, clearance)
                 if self._journal is not None:
                     self._journal.shorten(self._pooled.values())
         except Rejection as rejection:
@@ -118,13 +118,13 @@ class Mempool:
         try:
             if transaction is None:
                 transaction = decode_transaction(raw)
-            entry = None
+            clearance = None
             if name not in self._pooled:
                 # A flood of hopeless transactions must not delay the signatures.
-                entry = self.check(view, transaction)
+                clearance = self.check(view, transaction)
                 if is_signed:
                     check_signature(transaction)
-            return self.add(view, transaction, raw, name, entry)
+            return self.add(view, transaction, raw, name, clearance)
         except Rejection as rejection:
             return records.AdmissionOutcome(hash=name, status=records.AdmissionStatus.REFUSED, rejection=rejection)
 
@@ -275,7 +275,7 @@ class Mempool:
         transaction: Transaction,
         raw: bytes,
         name: Hash32,
-        entry: Entry | None = None,
+        clearance: Clearance | None = None,
         *,
         is_back: bool = False,
         since: int | None = None,
@@ -283,9 +283,9 @@ class Mempool:
         """Take a transaction in; ``is_back``: it has waited before, ``since``: it is in the journal already."""
         # CHECK
         contents, limits, taken = self._contents, self.limits, self._taken
-        if entry is None or entry.changes != contents.order.changes:
-            entry = check_entry(contents, view, transaction, limits=limits, taken=taken, is_back=is_back)
-        queue, present, needs, _ = entry
+        if clearance is None or clearance.changes != contents.order.changes:
+            clearance = check_entry(contents, view, transaction, limits=limits, taken=taken, is_back=is_back)
+        queue, present, needs, _ = clearance
         leaving = find_room(contents, queue, transaction, len(raw), present, limits=limits, taken=taken)
         gone = leaving if present is None else (*leaving, present)
         if self._journal is not None and since is None:

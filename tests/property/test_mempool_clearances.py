@@ -52,12 +52,12 @@ def test_check_stands_until_something_changes(
 ) -> None:
     """Whatever other threads bring, or a block takes, between the check and the admission."""
     found = []
-    for keeps_entry in (True, False):
-        world, entry = small(transactions_max=4), None
+    for keeps_clearance in (True, False):
+        world, clearance = small(transactions_max=4), None
         for event in before:
             event(world)
         with suppress(Rejection):
-            entry = world.mempool.check(world.view, transaction)
+            clearance = world.mempool.check(world.view, transaction)
         for event in between:
             event(world)
         verdict = world.mempool.add(
@@ -65,7 +65,7 @@ def test_check_stands_until_something_changes(
             transaction,
             encode_transaction(transaction),
             name_of(transaction),
-            entry if keeps_entry else None,
+            clearance if keeps_clearance else None,
         )
         found.append((verdict, world.waiting(), world.mempool.statistics(), world.build(), world.waiting()))
     assert str(found[0]) == str(found[1])

@@ -11,7 +11,7 @@ from types import GenericAlias
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import fields
+from msgspec.structs import asdict, fields
 
 from trailboss.codec.canonical import pack
 from trailboss.codec.wire import decode_transaction, encode_transaction
@@ -122,14 +122,12 @@ def _malformed(rule: str) -> Rejection:
 
 def _stored(record: msgspec.Struct, amounts: tuple[str, ...]) -> dict[str, Any]:
     """Return the fields of a record with those that are amounts as bytes."""
-    values = {name: getattr(record, name) for name in record.__struct_fields__}
-    return values | {name: amount_octets(values[name]) for name in amounts}
+    return asdict(record) | {name: amount_octets(getattr(record, name)) for name in amounts}
 
 
 def _restored(stored: msgspec.Struct, amounts: tuple[str, ...]) -> dict[str, Any]:
     """Return the fields of a stored record with the amounts as numbers."""
-    values = {name: getattr(stored, name) for name in stored.__struct_fields__}
-    return values | {name: amount_of(values[name]) for name in amounts}
+    return asdict(stored) | {name: amount_of(getattr(stored, name)) for name in amounts}
 
 
 def _stored_decisions(record: DecisionRecord) -> Any:
@@ -169,8 +167,10 @@ def _examined(stored: Any) -> ExaminedTimer:
 
 
 def _stored_receipt(receipt: ReceiptRecord) -> Any:
-    error = None if receipt.error is None else _stored_error(receipt.error)
-    return _StoredReceipt(**_stored(receipt, _RECEIPT_AMOUNTS) | {"error": error})
+    values = _stored(receipt, _RECEIPT_AMOUNTS)
+    if receipt.error is not None:
+        values["error"] = _stored_error(receipt.error)
+    return _StoredReceipt(**values)
 
 
 def _receipt(stored: Any) -> ReceiptRecord:

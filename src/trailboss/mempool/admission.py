@@ -6,7 +6,7 @@ Decision: D-71
 from collections.abc import Iterator, Sequence
 from functools import partial
 from heapq import heappush
-from typing import Final
+from typing import Final, NamedTuple
 
 from trailboss.chain import admission
 from trailboss.chain.reader import ChainReader
@@ -30,6 +30,15 @@ def verify(view: ChainReader, transactions: Sequence[Transaction]) -> list[Rejec
     return refusals_of(partial(admission.check_sender, view), transactions)
 
 
+class Clearance(NamedTuple):
+    """That a transaction may come in, and how, until what it was checked against changes."""
+
+    queue: Queue  # of its sender
+    present: Pooled | None  # what it would replace there
+    needs: admission.Needs
+    changes: int  # `TipOrder.changes` when it was checked
+
+
 def check_entry(
     contents: Contents,
     view: ChainReader,
@@ -38,11 +47,10 @@ def check_entry(
     limits: MempoolLimits,
     taken: frozenset[bytes],
     is_back: bool = False,
-) -> tuple[Queue, Pooled | None, admission.Needs]:
+) -> Clearance:
     """Refuse a transaction that could not come in, but for its size, its signature and want of room.
 
-    A transaction ``is_back`` if it has waited before; those ``taken`` are offered to the present block. Returned are
-    the queue of its sender, what it would replace there, and what it needs.
+    A transaction ``is_back`` if it has waited before; those ``taken`` are offered to the present block.
 
     Raises:
         Rejection: As `check_admission`; if another of its nonce waits, ``REPLACEMENT_UNDERPRICED``, or
@@ -57,7 +65,7 @@ def check_entry(
     if present is not None:
         _check_replacement(present, transaction, limits)
         _check_not_taken(present, taken)
-    return queue, present, needs
+    return Clearance(queue, present, needs, contents.order.changes)
 
 
 def _check_replacement(present: Pooled, transaction: Transaction, limits: MempoolLimits) -> None:

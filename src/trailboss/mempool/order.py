@@ -106,9 +106,9 @@ Head = tuple[int, int, Queue, int]
 Tail = tuple[bool, int, int, Queue, int]
 """One that may make room: its worth, its arrival negated, its queue and its place there. The least goes first."""
 
-Places = tuple[Head | None, Tail | None, int]
-"""The places of one queue, and how many of its transactions have no nonce missing before them."""
-NOWHERE: Final[Places] = (None, None, 0)
+Start = tuple[Head | None, int]
+"""The first place of a queue, if it may be next, and how many of its transactions have no nonce missing before them."""
+NOWHERE: Final[Start] = (None, 0)
 
 
 class TipOrder:
@@ -116,46 +116,57 @@ class TipOrder:
 
     Attributes:
         heads: The places that are next, the best first.
-        tails: The places that make room, the least worth first.
+        changes: How often a queue has changed, or anything else that an admission depends on.
     """
 
     def __init__(self) -> None:
         self.queues: dict[bytes, Queue] = {}
-        self.executable = 0
+        self.executable = self.changes = 0
         self.prices: Prices = (0, 0)
         self.heads: SortedList[Head] = SortedList()
-        self.tails: SortedList[Tail] = SortedList()
-        self._places: dict[bytes, Places] = {}
+        self._starts: dict[bytes, Start] = {}
+        # Only a full mempool makes room: until it asks, at present basefees, its transactions need no order of leaving.
+        self._tails: SortedList[Tail] | None = None
+        self._ends: dict[bytes, Tail] = {}
+
+    @property
+    def tails(self) -> SortedList[Tail]:
+        """The places that make room, the least worth first. Complexity: O(n log n) for n senders once for basefees."""
+        if self._tails is None:
+            self._ends = {sender: self._end(queue) for sender, queue in self.queues.items()}
+            self._tails = SortedList(self._ends.values())
+        return self._tails
 
     def reprice(self, prices: Prices) -> None:
         """Order again for other basefees. Complexity: O(n log n) for n senders if they are others, else O(1)."""
         if prices == self.prices:
             return
-        self.prices = prices
-        self._places = {sender: self._place(queue) for sender, queue in self.queues.items()}
-        self.heads = SortedList(head for head, _, _ in self._places.values() if head is not None)
-        self.tails = SortedList(tail for _, tail, _ in self._places.values())
+        self.prices, self._tails = prices, None
+        self._starts = {sender: self._start(queue) for sender, queue in self.queues.items()}
+        self.heads = SortedList(head for head, _ in self._starts.values() if head is not None)
 
     def refresh(self, queue: Queue) -> None:
         """Put a queue that has changed into its place, or out of it if it is empty.
 
         Complexity: O(log n) for n senders, and the transactions of the queue that come after the change.
         """
-        was_head, was_tail, was_executable = self._places.pop(queue.sender, NOWHERE)
+        self.changes += 1
+        sender = queue.sender
+        was_head, was_executable = self._starts.pop(sender, NOWHERE)
+        head, executable = NOWHERE
         if queue.pooled:
-            self.queues[queue.sender] = queue
-            head, tail, executable = self._places[queue.sender] = self._place(queue)
+            self.queues[sender] = queue
+            head, executable = self._starts[sender] = self._start(queue)
         else:
-            self.queues.pop(queue.sender, None)
-            head, tail, executable = NOWHERE
+            self.queues.pop(sender, None)
         self.executable += executable - was_executable
-        exchanged: tuple[tuple[SortedList[Any], Any, Any], ...]
-        exchanged = ((self.heads, was_head, head), (self.tails, was_tail, tail))
-        for places, before, after in exchanged:
-            if before != after and before is not None:
-                places.remove(before)
-            if before != after and after is not None:
-                places.add(after)
+        if head != was_head:
+            _exchange(self.heads, was_head, head)
+        if self._tails is not None:
+            was_end, end = self._ends.pop(sender, None), None
+            if queue.pooled:
+                end = self._ends[sender] = self._end(queue)
+            _exchange(self._tails, was_end, end)
 
     def head_at(self, queue: Queue, index: int) -> Head:
         """Return a place among those that may be next."""
@@ -168,19 +179,19 @@ class TipOrder:
         offer = offer_of(pooled.transaction, self.prices)
         return (*queue.worth(pooled.transaction.nonce, offer, self.prices), -pooled.arrival, queue, index)
 
-    def _place(self, queue: Queue) -> Places:
+    def _start(self, queue: Queue) -> Start:
         executable = queue.next_nonce(queue.nonce) - queue.nonce
-        if len(queue.pooled) > 1:
-            return (
-                self.head_at(queue, 0) if executable else None,
-                self.tail_at(queue, len(queue.pooled) - 1),
-                executable,
-            )
-        # Most senders have one transaction, which is first and last.
-        pooled = queue.pooled[0]
-        offer, arrival = offer_of(pooled.transaction, self.prices), pooled.arrival
-        head = (-offer, arrival, queue, 0) if executable else None
-        return head, (executable > 0, offer, -arrival, queue, 0), executable
+        return self.head_at(queue, 0) if executable else None, executable
+
+    def _end(self, queue: Queue) -> Tail:
+        return self.tail_at(queue, len(queue.pooled) - 1)
+
+
+def _exchange(places: SortedList[Any], before: Place | None, after: Place | None) -> None:
+    if before is not None:
+        places.remove(before)
+    if after is not None:
+        places.add(after)
 
 
 def merged(places: Iterable[Place], followers: list[Place]) -> Iterator[Place]:

@@ -12,16 +12,16 @@ from trailboss.chain.signature_checks import find_signed, is_worth_sharing
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import records
-from trailboss.mempool.admission import check_entry, find_room, find_void
+from trailboss.mempool.admission import Clearance, check_entry, find_room, find_void
 from trailboss.mempool.journal import Journal
 from trailboss.mempool.order import Contents, choose
-from trailboss.model.transactions import Transaction, check_signature
+from trailboss.model.transactions import Transaction, check_signature, transaction_hash
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 
 MAY_WAIT: Final = (RejectionReason.BLOCK_FULL, RejectionReason.BASEFEE_TOO_LOW)
 """Refusals of one block that another may take back."""
-CHUNK: Final = 256  # senders, or transactions, that are dealt with before others get a turn
+CHUNK: Final = 512  # senders, or transactions, that are dealt with before others get a turn
 DEFAULT_LIMITS: Final = records.MempoolLimits()
 
 
@@ -44,14 +44,14 @@ class Mempool:
         self._view: ChainReader | None = None
         self._taken: frozenset[bytes] = frozenset()
 
-    def check(self, view: ChainReader, transaction: Transaction) -> None:
+    def check(self, view: ChainReader, transaction: Transaction) -> Clearance:
         """Refuse a transaction that could not come in now, but for its size, its signature and want of room.
 
         Raises:
             Rejection: As `check_entry`.
         """
         with self._lock:
-            check_entry(self._contents, self._latest(view), transaction, limits=self.limits, taken=self._taken)
+            return check_entry(self._contents, self._latest(view), transaction, limits=self.limits, taken=self._taken)
 
     def find_signed(self, view: ChainReader, transactions: Sequence[Transaction]) -> frozenset[int]:
         """Return the places of those of many transactions whose signatures are valid: `admit` need not look at them.
@@ -68,12 +68,17 @@ class Mempool:
         return frozenset(places[at] for at in signed)
 
     def add(
-        self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32
+        self,
+        view: ChainReader,
+        transaction: Transaction,
+        raw: bytes,
+        transaction_hash: Hash32,
+        clearance: Clearance | None = None,
     ) -> records.AdmissionOutcome:
         """Take in a transaction whose signature has been checked, or refuse it; then nothing has changed.
 
         With a journal the transaction is written there before this returns. The view of the last `settle` counts, if
-        there was one.
+        there was one. A clearance that `check` has returned for it in this view stands if nothing has changed since.
 
         Raises:
             StorageError: If the journal cannot be written.
@@ -89,7 +94,7 @@ class Mempool:
                     return records.AdmissionOutcome(
                         hash=transaction_hash, status=records.AdmissionStatus.KNOWN, rejection=known
                     )
-                verdict = self._add(self._latest(view), transaction, raw, transaction_hash)
+                verdict = self._add(self._latest(view), transaction, raw, transaction_hash, clearance)
                 if self._journal is not None:
                     self._journal.shorten(self._pooled.values())
         except Rejection as rejection:
@@ -108,16 +113,18 @@ class Mempool:
         Raises:
             StorageError: If the journal cannot be written.
         """
-        name = Hash32(sha256(raw))
+        # A transaction keeps its hash for the block.
+        name = Hash32(sha256(raw)) if transaction is None else transaction_hash(transaction)
         try:
             if transaction is None:
                 transaction = decode_transaction(raw)
+            clearance = None
             if name not in self._pooled:
                 # A flood of hopeless transactions must not delay the signatures.
-                self.check(view, transaction)
+                clearance = self.check(view, transaction)
                 if is_signed:
                     check_signature(transaction)
-            return self.add(view, transaction, raw, name)
+            return self.add(view, transaction, raw, name, clearance)
         except Rejection as rejection:
             return records.AdmissionOutcome(hash=name, status=records.AdmissionStatus.REFUSED, rejection=rejection)
 
@@ -156,6 +163,7 @@ class Mempool:
             self._order.reprice(prices)
             taken = choose(self._order, cycles_max, cells_max, count_max, self.limits.passed_over_max)
             self._taken = frozenset(pooled.hash for pooled in taken)
+            self._order.changes += 1
         return taken
 
     def settle(
@@ -179,6 +187,7 @@ class Mempool:
         lost = [(name, rejection) for name, rejection in refused.items() if not self._stays(view, name, rejection)]
         with self._lock:
             self._view, self._taken = view, frozenset()
+            self._order.changes += 1
             self._order.reprice(prices)
         over: list[tuple[Hash32, records.End, Rejection | None]]
         over = [(name, records.End.INCLUDED, None) for name in included]
@@ -266,6 +275,7 @@ class Mempool:
         transaction: Transaction,
         raw: bytes,
         name: Hash32,
+        clearance: Clearance | None = None,
         *,
         is_back: bool = False,
         since: int | None = None,
@@ -273,7 +283,9 @@ class Mempool:
         """Take a transaction in; ``is_back``: it has waited before, ``since``: it is in the journal already."""
         # CHECK
         contents, limits, taken = self._contents, self.limits, self._taken
-        queue, present, needs = check_entry(contents, view, transaction, limits=limits, taken=taken, is_back=is_back)
+        if clearance is None or clearance.changes != contents.order.changes:
+            clearance = check_entry(contents, view, transaction, limits=limits, taken=taken, is_back=is_back)
+        queue, present, needs, _ = clearance
         leaving = find_room(contents, queue, transaction, len(raw), present, limits=limits, taken=taken)
         gone = leaving if present is None else (*leaving, present)
         if self._journal is not None and since is None:
@@ -286,7 +298,9 @@ class Mempool:
             raw=raw,
             arrival=contents.arrivals,
             admitted_height=height,
-            **needs._asdict(),
+            cost=needs.cost,
+            cycles=needs.cycles,
+            cells=needs.cells,
         )
         over = [(each, records.End.EVICTED, records.evicted(each, pooled)) for each in leaving]
         if present is not None:
@@ -297,8 +311,7 @@ class Mempool:
         return records.AdmissionOutcome(hash=name, status=status, endings=tuple(endings))
 
     def _return(self, view: ChainReader, transaction: Transaction) -> Sequence[records.Ending]:
-        raw = encode_transaction(transaction)
-        name = Hash32(sha256(raw))
+        raw, name = encode_transaction(transaction), transaction_hash(transaction)
         with self._lock:
             if name in self._pooled:
                 return ()

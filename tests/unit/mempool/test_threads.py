@@ -73,7 +73,7 @@ def test_everything_adds_up_when_threads_work_at_once(tmp_path: Path, monkeypatc
             terms = {"max_fee_per_cycle": factor * BASEFEE, "max_fee_per_cell": factor * BASEFEE}
             transaction = transfer(sender, nonce, max_priority_fee_per_cycle=factor + dice.randrange(50), **terms)
             raw = encode_transaction(transaction)
-            verdicts.append(world.mempool.add(view, transaction, raw, name_of(transaction)))
+            verdicts.append(world.mempool.admit(view, raw, transaction, is_signed=False))
             busy.release()
 
     def build() -> None:

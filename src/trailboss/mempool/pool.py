@@ -182,7 +182,7 @@ class Mempool:
         Raises:
             StorageError: If the journal cannot be written.
         """
-        changed = None if self._view is None else changed_accounts(self._view)
+        before = self._view
         prices = view.rules().user_basefees()
         lost = [(name, rejection) for name, rejection in refused.items() if not self._stays(view, name, rejection)]
         with self._lock:
@@ -194,6 +194,7 @@ class Mempool:
         endings = self._end_each(over + [(name, records.End.REFUSED, rejection) for name, rejection in lost])
         with self._lock:
             waiting = self._order.queues.keys()
+            changed = changed_accounts(before) if waiting and before is not None else None
             senders = sorted(waiting if changed is None else waiting & changed)
         for start in range(0, len(senders), CHUNK):
             endings += self._look_again(view, senders[start : start + CHUNK])

@@ -13,7 +13,6 @@ from itertools import chain as chained
 from math import ceil
 from typing import Final
 
-from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -110,11 +109,11 @@ class Limits:
             await self._app(scope, receive, answer)
 
     def _check(self, scope: Scope) -> None:
-        headers, path = Headers(scope=scope), scope["path"]
-        if sum(map(len, chained.from_iterable(headers.raw))) > HEADERS_BYTES_MAX:
+        headers, path = scope["headers"], scope["path"]
+        if sum(map(len, chained.from_iterable(headers))) > HEADERS_BYTES_MAX:
             what = f"the headers have more than {HEADERS_BYTES_MAX:,} bytes"
             raise HttpError(HttpReason.HEADERS_TOO_LARGE, what, bytes_max=HEADERS_BYTES_MAX)
-        hosts = headers.getlist("host")
+        hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
         if len(hosts) != 1:
             raise HttpError(HttpReason.BAD_REQUEST, f"the request names {len(hosts)} hosts, it must name one")
         if self._is_local:
@@ -128,9 +127,10 @@ class Limits:
         if scope["method"] in READING:
             return
         # No page of another origin may ask; programs name no origin.
-        origin = ",".join(headers.getlist("origin")).lower()
+        origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
+        origin = ",".join(origins).lower()
         is_foreign = origin not in self._origins and "*" not in self._origins
-        if "origin" in headers and is_foreign and origin.partition("://")[2] != hosts[0].lower():
+        if origins and is_foreign and origin.partition("://")[2] != hosts[0].lower():
             shown = origin[:SHOWN_CHARACTERS_MAX]
             raise HttpError(HttpReason.FOREIGN_ORIGIN, f"a page of {shown!r} asks", origin=shown)
         if path == "/faucet":

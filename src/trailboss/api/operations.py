@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from msgspec import Struct, field
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -227,15 +226,15 @@ async def _read_body(expected: RawBody | None, scope: Scope, receive: Receive) -
         HttpError: ``TOO_LARGE``, ``SLOW_REQUEST``, ``MEDIA_TYPE``; ``BAD_REQUEST`` if the client leaves.
     """
     limit = BODY_BYTES_MAX if expected is None else expected.bytes_max
-    headers = Headers(scope=scope)
-    length = int(headers.get("content-length", "0"))
+    headers = dict(scope["headers"])
+    length = int(headers.get(b"content-length", b"0"))
     if length > limit:
         # A client that waits for leave to send does not send now; the next request would be taken for the body.
-        raise _too_large(limit, {"Connection": "close"} if "expect" in headers else None)
+        raise _too_large(limit, {"Connection": "close"} if b"expect" in headers else None)
     body = b""
-    if length or "transfer-encoding" in headers:
+    if length or b"transfer-encoding" in headers:
         body = await _receive(limit, receive)
-    media = headers.get("content-type", "").partition(";")[0].strip().lower()
+    media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
     accepted = (JSON,) if expected is None else tuple(expected.media)
     if media not in accepted and (body or expected is not None):
         known = " or ".join(accepted)

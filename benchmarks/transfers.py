@@ -86,7 +86,7 @@ def _replays() -> list[Case]:
         return timed(lambda: replay_to(world.chain, BLOCKS).close(), BLOCKS * SENDERS_OF_A_BLOCK)
 
     def replay_on_one_thread() -> float:
-        with mock.patch.object(signature_checks, "_usable_processors", return_value=1):
+        with mock.patch.object(signature_checks, "usable_processors", return_value=1):
             return replay()
 
     alone = "replay, on one thread"

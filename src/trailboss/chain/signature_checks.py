@@ -20,7 +20,7 @@ THREADS_MAX: Final = 4  # what is done on one thread is a third of the work
 
 def is_worth_sharing(transactions: Sequence[Transaction]) -> bool:
     """Return whether checks of so many transactions take less time on several threads."""
-    return len(transactions) >= SHARED_MIN and _usable_processors() > 1
+    return len(transactions) >= SHARED_MIN and usable_processors() > 1
 
 
 def find_signed(transactions: Sequence[Transaction]) -> frozenset[int]:
@@ -46,7 +46,7 @@ def find_signed(transactions: Sequence[Transaction]) -> frozenset[int]:
 
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # most commands check no signature
 
-    others = min(_usable_processors(), THREADS_MAX) - 1
+    others = min(usable_processors(), THREADS_MAX) - 1
     with ThreadPoolExecutor(others, thread_name_prefix="signatures") as pool:
         recovering = [pool.submit(recover_next) for _ in range(others)]
         recover_next()
@@ -79,5 +79,6 @@ def are_signed(transactions: Sequence[Transaction]) -> bool:
     )
 
 
-def _usable_processors() -> int:
+def usable_processors() -> int:
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -83,7 +83,7 @@ def one_by_one(transactions: Sequence[Transaction]) -> list[Rejection | None]:
 def test_refusals_are_those_of_a_plain_loop(processors: int, transactions: list[Transaction]) -> None:
     """Whichever signatures are bad, and however many threads look at them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signature_checks, "_usable_processors", lambda: processors)
+        patch.setattr(signature_checks, "usable_processors", lambda: processors)
         assert words(refusals_of(check_signature, transactions)) == words(one_by_one(transactions))
         plain = [each for each in transactions if each.signature != UNSIGNED]
         is_plain = not any(each.additional_signers for each in plain) and not any(one_by_one(plain))
@@ -97,7 +97,7 @@ def test_block_is_the_same_with_one_processor_and_several(transactions: list[Tra
     blocks = []
     for processors in (1, 2):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(signature_checks, "_usable_processors", lambda number=processors: number)
+            patch.setattr(signature_checks, "usable_processors", lambda number=processors: number)
             applied = Chain(development_genesis()).build(iter(transactions))
         refused = [(transaction, words([refusal])) for transaction, refusal in applied.refused]
         blocks.append((applied.block, refused))
@@ -112,7 +112,7 @@ def test_submission_has_the_verdicts_of_one_by_one(transactions: list[Transactio
     submission = [each for each in (*transactions, transactions[doubled]) if each.cycles_limit < 2**64]
     view = Chain(development_genesis()).publish()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signature_checks, "_usable_processors", lambda: 2)
+        patch.setattr(signature_checks, "usable_processors", lambda: 2)
         ahead, plain = Mempool(), Mempool()
         found = ahead.find_signed(view, submission)
     assert {place for place in found if one_by_one([submission[place]]) != [None]} == set()
@@ -130,7 +130,7 @@ def shown(outcome: AdmissionOutcome) -> tuple[object, ...]:
 
 def test_signatures_of_what_cannot_come_in_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of hopeless transactions does not delay the signatures of others."""
-    monkeypatch.setattr(signature_checks, "_usable_processors", lambda: 2)
+    monkeypatch.setattr(signature_checks, "usable_processors", lambda: 2)
     view = Chain(development_genesis()).publish()
     hopeless = [SPOILS["another chain"](each) for each in SIGNED]
     looked_at: list[bytes] = []
@@ -146,7 +146,7 @@ def test_signatures_of_what_cannot_come_in_are_not_looked_at(monkeypatch: pytest
 
 def test_few_are_not_looked_at_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then a thread costs more than it gains."""
-    monkeypatch.setattr(signature_checks, "_usable_processors", lambda: 2)
+    monkeypatch.setattr(signature_checks, "usable_processors", lambda: 2)
     few = SIGNED[: SHARED_MIN - 1]
     assert not are_signed(few)
     assert not Mempool().find_signed(Chain(development_genesis()).publish(), few)
@@ -156,7 +156,7 @@ def test_few_are_not_looked_at_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("place", [0, COUNT // 2, COUNT - 1])
 def test_error_that_is_no_refusal_comes_through(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever thread meets it: it must not be lost."""
-    monkeypatch.setattr(signature_checks, "_usable_processors", lambda: 2)
+    monkeypatch.setattr(signature_checks, "usable_processors", lambda: 2)
 
     def recover_key(digest: bytes, signature: bytes) -> object:
         if signature == SIGNED[place].signature:

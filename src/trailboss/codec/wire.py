@@ -25,11 +25,7 @@ _in_record_order: Final = itemgetter(
 )
 _WIRE: Final = "wire"  # what the wire bytes of a transaction are kept as
 _UNSIGNED_END: Final = UNSIGNED + bytes(1)
-_SENDER_END: Final = [name for name, _ in ENVELOPE].index("sender") + 1
-_READERS: Final = tuple(kind.read for _, kind in ENVELOPE[:_SENDER_END])
-_LAST_READERS: Final = tuple(kind.read for _, kind in ENVELOPE[_SENDER_END:])
-_ABSENT: Final = None, b"", None, None, None, None  # the fields between sender and signature, in most transactions
-_LAST_WIDTH: Final = len(_ABSENT) + len(_UNSIGNED_END)
+_READERS: Final = tuple(kind.read for _, kind in ENVELOPE)
 _WRITERS: Final = tuple((name, kind.write) for name, kind in ENVELOPE)
 
 
@@ -111,15 +107,6 @@ def _read_transaction(encoded: bytes, offset: int) -> tuple[Transaction, int]:
     for read in _READERS:
         value, offset = read(encoded, offset)
         values.append(value)
-    end = offset + _LAST_WIDTH
-    if encoded[offset : offset + len(_ABSENT)] == bytes(len(_ABSENT)) and encoded[end - 1 : end] == bytes(1):
-        # A byte 0 each, the signature, and no additional signer: what is left is read in a third of the time.
-        values += *_ABSENT, encoded[offset + len(_ABSENT) : end - 1], ()
-        offset = end
-    else:
-        for read in _LAST_READERS:
-            value, offset = read(encoded, offset)
-            values.append(value)
     transaction = Transaction(*_in_record_order(values))
     # There is no other encoding of it, and it is asked for three times on the way into a block.
     transaction.__dict__[_WIRE] = encoded[start:offset]

@@ -244,15 +244,11 @@ def _build_block(
     except Rejection as rejection:
         raise frame.differing(content.height, f"it is refused: {rejection.what}") from None
     for transaction, refusal in applied.refused:
-        raise frame.differing(
-            content.height, f"transaction {transaction_hash(transaction)} is refused: {refusal.what}"
-        )
+        raise frame.differing(content.height, f"transaction {transaction_hash(transaction)} is refused: {refusal.what}")
     return applied.block
 
 
-def _build_idle(
-    frame: _Frame, chain: Chain, content: export_frames.IdleContent, on_block: OnBlock | None
-) -> None:
+def _build_idle(frame: _Frame, chain: Chain, content: export_frames.IdleContent, on_block: OnBlock | None) -> None:
     """Build a run of idle blocks; the hash of the last commits to all of them."""
     state_root = chain.state_root
     for block in chain.advance_to(content.last):

@@ -16,13 +16,13 @@ from trailboss.crypto.claims import READY, is_right
 from trailboss.model.transactions import UNSIGNED, Transaction, signing_hash
 from trailboss.primitives.errors import Rejection
 
-SIGNED_MIN: Final = 2_000  # signed transactions after which a process, 50 ms of a processor, is worth its start
+SIGNED_MIN: Final = 3_000  # signed transactions after which processes start; about as many more make up for that
 WORKERS_MAX: Final = 2  # a block takes about as long to apply as its signatures to check
 SIGNED_AHEAD: Final = 2_048  # signed transactions that are read before they are applied, and the rest of their block
 ITEMS_AHEAD: Final = 256  # blocks likewise, so that idle ones do not pile up
 UNANSWERED_MAX: Final = 1_024  # claims that a worker has got, above which it gets no more; and the rest of a block
 
-_ROOM: Final = 2**18  # bytes that are on their way to a worker while this process does something else, if the system agrees
+_ROOM: Final = 2**18  # bytes on the way to a worker while this process does something else, if the system agrees
 
 _Item = TypeVar("_Item")
 
@@ -151,7 +151,7 @@ class _Checks:
 
 
 class _Worker:
-    """A process that looks at claims. It ends with its context, and with this process, which is the end of its input."""
+    """A process that looks at claims. It ends with its context; and with this process, which ends its input."""
 
     def __init__(self) -> None:
         # Few commands replay so much.
@@ -168,7 +168,7 @@ class _Worker:
             self._channel.setsockopt(SOL_SOCKET, SO_SNDBUF, _ROOM)
             self._channel.setblocking(False)
             # In a group of its own, for an interrupt from the keyboard is this process's to handle.
-            process = Popen(command, stdin=other_end, stdout=DEVNULL, stderr=DEVNULL, process_group=0)
+            process = Popen(command, stdin=other_end.fileno(), stdout=DEVNULL, stderr=DEVNULL, process_group=0)
             stack.callback(process.wait)
             stack.callback(process.kill)
             self._stack = stack.pop_all()

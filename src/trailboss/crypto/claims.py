@@ -18,7 +18,7 @@ _ANSWERED_AT_ONCE: Final = 32  # claims; a call of the system for each would cos
 
 
 def answer_claims(read: Callable[[int], bytes], write: Callable[[bytes], object]) -> None:
-    """Write `READY`, and then a verdict for each claim that is read, in order, until the end, which ``b""`` stands for."""
+    """Write `READY`, and then a verdict for each claim that is read, in order, until nothing is left to read."""
     write(READY)
     waiting = b""
     while octets := read(_ANSWERED_AT_ONCE * _CLAIM_WIDTH):

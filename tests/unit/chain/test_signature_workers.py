@@ -76,7 +76,7 @@ batches = st.lists(
 def test_all_signatures_of_a_batch_are_right_where_it_says_so(
     processors: int, unanswered: int, some: list[Batch]
 ) -> None:
-    """And where they are and there are any, it says so; batches come in their order, whoever looks at them."""
+    """And where they are and there are any, it says so; batches come in their order, whichever process looks at them."""
     items: list[Batch] = [GOOD, GOOD, *some]
     with pytest.MonkeyPatch.context() as patch:
         started = start_early(patch, processors, unanswered=unanswered)
@@ -182,7 +182,7 @@ def test_no_process_is_left_after_an_error(error: BaseException, monkeypatch: py
 
 
 def test_no_process_is_left_after_an_early_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever does not want the rest closes it."""
+    """What does not want the rest closes it."""
     started = start_early(monkeypatch)
     with closing(checked_ahead(itertools.repeat(GOOD), of_itself)) as checked:
         assert [vouched for _, vouched in itertools.islice(checked, 4)] == [False, False, True, True]

@@ -28,7 +28,7 @@ GOOD = SIGNED[:4]
 EACH = 4
 BLOCKS = 6
 KEEPS_ITS_PLACE = ["changed", "unsigned", "no v", "high s", "another signer", "a false signer"]
-"""Spoils of a transaction that still comes into a block of which nobody checks the signatures."""
+"""Spoils of a transaction that still comes into a block of which no signature is checked."""
 
 
 class PromptWorker(signature_workers._Worker):  # what is tested is what it does once it is there
@@ -76,7 +76,7 @@ batches = st.lists(
 def test_all_signatures_of_a_batch_are_right_where_it_says_so(
     processors: int, unanswered: int, some: list[Batch]
 ) -> None:
-    """And where they are and there are any, it says so; batches come in their order, whichever process looks at them."""
+    """Where they are, and there are any, it says so; batches keep their order, whichever process looks at them."""
     items: list[Batch] = [GOOD, GOOD, *some]
     with pytest.MonkeyPatch.context() as patch:
         started = start_early(patch, processors, unanswered=unanswered)

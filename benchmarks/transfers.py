@@ -6,7 +6,7 @@ from unittest import mock
 
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.world import World
-from trailboss.chain import signature_checks
+from trailboss.chain import signature_checks, signature_workers
 from trailboss.chain.replay import replay_to
 from trailboss.crypto.digest import domain_digest
 from trailboss.crypto.signatures import recover
@@ -18,7 +18,7 @@ SENDERS = 100
 EACH = 10
 CYCLES, CELLS = 10_000, 500
 """What a transfer uses."""
-BLOCKS, SENDERS_OF_A_BLOCK = 5, 200
+BLOCKS, SENDERS_OF_A_BLOCK = 100, 200
 """Of the chain that is replayed."""
 MEBIBYTE = bytes(2**20)
 HASHES = 32
@@ -86,11 +86,22 @@ def _replays() -> list[Case]:
         return timed(lambda: replay_to(world.chain, BLOCKS).close(), BLOCKS * SENDERS_OF_A_BLOCK)
 
     def replay_on_one_thread() -> float:
-        with mock.patch.object(signature_checks, "usable_processors", return_value=1):
+        with (
+            mock.patch.object(signature_checks, "usable_processors", return_value=1),
+            mock.patch.object(signature_workers, "usable_processors", return_value=1),
+        ):
+            return replay()
+
+    def replay_on_threads() -> float:
+        with mock.patch.object(signature_workers, "usable_processors", return_value=1):
             return replay()
 
     alone = "replay, on one thread"
-    return [Case(name=alone, sample=replay_on_one_thread), Case(name="replay", sample=replay, beside=alone)]
+    return [
+        Case(name=alone, sample=replay_on_one_thread),
+        Case(name="replay, on threads", sample=replay_on_threads, beside=alone),
+        Case(name="replay", sample=replay, beside=alone),
+    ]
 
 
 def _hash() -> float:

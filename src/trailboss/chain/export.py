@@ -5,21 +5,24 @@ Decision: D-50.
 """
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.chain import export_frames
 from trailboss.chain.chain import Chain
 from trailboss.chain.history import follows_idly
 from trailboss.chain.reader import ChainReader
+from trailboss.chain.signature_workers import checked_ahead
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.execution.genesis import Genesis, decode_genesis, encode_genesis
 from trailboss.model.blocks import Block
-from trailboss.model.transactions import transaction_hash
+from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.primitives.errors import ConfigurationError, Rejection, StorageError
 from trailboss.vm.engine import Engine
 
@@ -182,59 +185,83 @@ def _height_after(reader: export_frames.FrameReader, height: int, content: expor
     raise reader.damaged(f"it cannot follow block {height}")
 
 
-def _build(path: Path, chain: Chain, on_block: OnBlock | None) -> None:
-    """Build the blocks of an export on a chain that stands at its genesis, comparing each."""
+class _Frame(Struct, frozen=True):
+    """A frame of an export, which is read before the ones before it are built."""
+
+    path: Path
+    offset: int
+    content: export_frames.Content
+    transactions: tuple[Transaction, ...]  # those of a block
+
+    def differing(self, height: int, what: str) -> StorageError:
+        """Return the refusal of a block that does not come out as the frame says."""
+        return StorageError(
+            self.path,
+            f"block {height} at offset {self.offset} does not come out as recorded: {what}",
+            "import it with the version that wrote it; if that refuses it too, the file has been tampered with",
+        )
+
+
+def _decoded_frames(path: Path) -> Iterator[_Frame]:
     with export_frames.frames_of(path) as reader:
         for content in reader.frames():
+            frame = _Frame(path, reader.offset, content, ())
+            if isinstance(content, export_frames.BlockContent):
+                try:
+                    transactions = tuple(map(decode_transaction, content.transactions))
+                except Rejection as rejection:
+                    raise frame.differing(content.height, f"it is refused: {rejection.what}") from None
+                frame = replace(frame, transactions=transactions)
+            yield frame
+
+
+def _build(path: Path, chain: Chain, on_block: OnBlock | None) -> None:
+    """Build the blocks of an export on a chain that stands at its genesis, comparing each."""
+    with closing(checked_ahead(_decoded_frames(path), attrgetter("transactions"))) as checked:
+        for frame, signatures_checked in checked:
+            content = frame.content
             if isinstance(content, export_frames.GenesisContent):
-                _check_same(reader, chain.head, content.state_root, content.hash)
+                _check_same(frame, chain.head, content.state_root, content.hash)
             elif isinstance(content, export_frames.BlockContent):
-                block = _build_block(reader, chain, content)
-                _check_same(reader, block, content.state_root, content.hash)
+                block = _build_block(frame, chain, content, signatures_checked=signatures_checked)
+                _check_same(frame, block, content.state_root, content.hash)
                 if on_block is not None:
                     on_block(block)
             elif isinstance(content, export_frames.IdleContent):
-                _build_idle(reader, chain, content, on_block)
+                _build_idle(frame, chain, content, on_block)
 
 
-def _build_block(reader: export_frames.FrameReader, chain: Chain, content: export_frames.BlockContent) -> Block:
+def _build_block(
+    frame: _Frame, chain: Chain, content: export_frames.BlockContent, *, signatures_checked: bool
+) -> Block:
+    account = content.proposer if isinstance(content, export_frames.ProposedContent) else b""
+    proposer = chain.genesis.proposer_of(account)
     try:
-        transactions = [decode_transaction(encoded) for encoded in content.transactions]
-        account = content.proposer if isinstance(content, export_frames.ProposedContent) else b""
-        applied = chain.stage(transactions, content.timestamp_ms, proposer=chain.genesis.proposer_of(account))
+        applied = chain.stage(
+            frame.transactions, content.timestamp_ms, proposer=proposer, signatures_checked=signatures_checked
+        )
         chain.seal(applied)
     except Rejection as rejection:
-        raise _differing(reader, content.height, f"it is refused: {rejection.what}") from None
+        raise frame.differing(content.height, f"it is refused: {rejection.what}") from None
     for transaction, refusal in applied.refused:
-        what = f"transaction {transaction_hash(transaction)} is refused: {refusal.what}"
-        raise _differing(reader, content.height, what)
+        raise frame.differing(content.height, f"transaction {transaction_hash(transaction)} is refused: {refusal.what}")
     return applied.block
 
 
-def _build_idle(
-    reader: export_frames.FrameReader, chain: Chain, content: export_frames.IdleContent, on_block: OnBlock | None
-) -> None:
+def _build_idle(frame: _Frame, chain: Chain, content: export_frames.IdleContent, on_block: OnBlock | None) -> None:
     """Build a run of idle blocks; the hash of the last commits to all of them."""
     state_root = chain.state_root
     for block in chain.advance_to(content.last):
-        _check_same(reader, block, state_root, None)
+        _check_same(frame, block, state_root, None)
         if on_block is not None:
             on_block(block)
-    _check_same(reader, chain.head, state_root, content.hash)
+    _check_same(frame, chain.head, state_root, content.hash)
 
 
-def _check_same(reader: export_frames.FrameReader, block: Block, state_root: bytes, block_hash: bytes | None) -> None:
+def _check_same(frame: _Frame, block: Block, state_root: bytes, block_hash: bytes | None) -> None:
     found = block.header.state_root
     if found != state_root:
         what = f"the state root is 0x{found.hex()}, and 0x{state_root.hex()} is recorded"
-        raise _differing(reader, block.height, what)
+        raise frame.differing(block.height, what)
     if block_hash not in (None, block.hash):
-        raise _differing(reader, block.height, f"its hash is {block.hash}, and 0x{block_hash.hex()} is recorded")
-
-
-def _differing(reader: export_frames.FrameReader, height: int, what: str) -> StorageError:
-    return StorageError(
-        reader.path,
-        f"block {height} at offset {reader.offset} does not come out as recorded: {what}",
-        "import it with the version that wrote it; if that refuses it too, the file has been tampered with",
-    )
+        raise frame.differing(block.height, f"its hash is {block.hash}, and 0x{block_hash.hex()} is recorded")

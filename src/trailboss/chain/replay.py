@@ -4,8 +4,10 @@ Decision: D-50
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, takewhile
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -20,10 +22,11 @@ from trailboss.chain.differences import (
 )
 from trailboss.chain.history import CHECKPOINT_BLOCKS, follows_idly
 from trailboss.chain.reader import ChainReader
+from trailboss.chain.signature_workers import checked_ahead
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.state.commitment import EMPTY_ROOTS, Roots, differing_keys
+from trailboss.state.commitment import EMPTY_ROOTS, Roots
 from trailboss.state.keys import ACCOUNTS
 from trailboss.vm.engine import Engine
 
@@ -68,11 +71,12 @@ def replay_to(
     """
     _check_height(height, chain.height)
     replica = Chain(chain.genesis, engine)
-    for recorded, built, _ in _rebuilt(chain, replica, height):
-        if built.hash != recorded.hash:
-            raise InvariantError(f"block {recorded.height} is {recorded.hash}, and a replay gives {built.hash}")
-        if on_block is not None and built.height:
-            on_block(built)
+    with closing(_rebuilt(chain, replica, height)) as rebuilt:
+        for recorded, built, _ in rebuilt:
+            if built.hash != recorded.hash:
+                raise InvariantError(f"block {recorded.height} is {recorded.hash}, and a replay gives {built.hash}")
+            if on_block is not None and built.height:
+                on_block(built)
     return replica
 
 
@@ -94,22 +98,23 @@ def verify_chain(chain: ChainReader, on_block: OnBlock | None = None, *, engine:
     sums = _Sums()
     failure: Parting | None = None
     right = transactions = fires = 0
-    for recorded, built, refused in _rebuilt(chain, replica, chain.height):
-        differences = list(_faults(recorded, built, refused))
-        if recorded.height == chain.height:
-            differences.extend(state_difference(chain.store, replica.store))
-        if recorded.header != built.header:
-            differences.extend(header_differences(recorded.header, built.header))
-        if differences:
-            failure = Parting(recorded.height, tuple(differences), ("recorded", "replayed"))
-            break
-        sums.check(replica)
-        right = recorded.height
-        transactions += len(recorded.transactions)
-        fires += sum(receipt.origin is Origin.TIMER for receipt in recorded.receipts)
-        if on_block is not None and right:
-            on_block(recorded)
-    else:
+    with closing(_rebuilt(chain, replica, chain.height)) as rebuilt:
+        for recorded, built, refused in rebuilt:
+            differences = list(_faults(recorded, built, refused))
+            if recorded.height == chain.height:
+                differences.extend(state_difference(chain.store, replica.store))
+            if recorded.header != built.header:
+                differences.extend(header_differences(recorded.header, built.header))
+            if differences:
+                failure = Parting(recorded.height, tuple(differences), ("recorded", "replayed"))
+                break
+            sums.check(replica)
+            right = recorded.height
+            transactions += len(recorded.transactions)
+            fires += sum(receipt.origin is Origin.TIMER for receipt in recorded.receipts)
+            if on_block is not None and right:
+                on_block(recorded)
+    if failure is None:
         chain.check_invariants()
     return VerifyReport(right, transactions, fires, failure)
 
@@ -178,18 +183,18 @@ class _Sums:
         before, self._roots = self._roots, chain.store.roots
         if self._roots is before:
             return
-        # Accounts stand first among the namespaces.
-        for key in takewhile(lambda key: key.startswith(ACCOUNTS), differing_keys(before, self._roots)):
-            balance = chain.balance(key[len(ACCOUNTS) :])
-            self._circulating += balance - self._balances.get(key, 0)
-            self._balances[key] = balance
+        for key in chain.store.changes_at(chain.height):
+            if key.startswith(ACCOUNTS):
+                balance = chain.balance(key[len(ACCOUNTS) :])
+                self._circulating += balance - self._balances.get(key, 0)
+                self._balances[key] = balance
         try:
             chain.check_sums(self._circulating)
         except InvariantError as error:
             raise InvariantError(f"after block {chain.height}, {error}") from None
 
 
-def _rebuilt(chain: ChainReader, replica: Chain, last: int) -> Iterator[tuple[Block, Block, Refused]]:
+def _rebuilt(chain: ChainReader, replica: Chain, last: int) -> Generator[tuple[Block, Block, Refused], None, None]:
     """Build the blocks of a chain up to a height on a replica that stands at its genesis.
 
     Yields every block, block 0 included, with the one built again and the transactions that it refused. The state is
@@ -200,22 +205,25 @@ def _rebuilt(chain: ChainReader, replica: Chain, last: int) -> Iterator[tuple[Bl
     parent = next(blocks)
     yield parent, replica.head, ()
     idle: list[Block] = []
-    for block in blocks:
-        if follows_idly(parent, block, chain.params.governance.block_interval_ms):
-            idle.append(block)
-        else:
-            yield from _advanced(idle, replica)
-            idle = []
-            # A block before its parent's time cannot be built at all; this one differs in its timestamp then.
-            timestamp = max(block.header.timestamp_ms, replica.head.header.timestamp_ms)
-            proposer = replica.genesis.proposer_of(block.header.proposer)
-            applied = replica.stage(block.transactions, timestamp, proposer=proposer)
-            replica.seal(applied)
-            yield block, applied.block, applied.refused
-        if len(idle) == CHECKPOINT_BLOCKS:
-            yield from _advanced(idle, replica)
-            idle = []
-        parent = block
+    with closing(checked_ahead(blocks, attrgetter("transactions"))) as checked:
+        for block, signatures_checked in checked:
+            if follows_idly(parent, block, chain.params.governance.block_interval_ms):
+                idle.append(block)
+            else:
+                yield from _advanced(idle, replica)
+                idle = []
+                # A block before its parent's time cannot be built at all; this one differs in its timestamp then.
+                timestamp = max(block.header.timestamp_ms, replica.head.header.timestamp_ms)
+                proposer = replica.genesis.proposer_of(block.header.proposer)
+                applied = replica.stage(
+                    block.transactions, timestamp, proposer=proposer, signatures_checked=signatures_checked
+                )
+                replica.seal(applied)
+                yield block, applied.block, applied.refused
+            if len(idle) == CHECKPOINT_BLOCKS:
+                yield from _advanced(idle, replica)
+                idle = []
+            parent = block
     yield from _advanced(idle, replica)
 
 

@@ -16,6 +16,7 @@ from trailboss.cli.plain_values import read_plainly
 
 HELP = ("--help", "-h")
 AS_JSON = "trailboss.as_json"  # key of a context's shared notes: whether the command was given ``--json``
+YOUNG_OBJECTS = 10_000  # new objects after which Python looks for garbage among them
 SUMMARY_MAX = 400  # characters of a command's summary in a list: more than any has, so that none is cut
 
 
@@ -66,6 +67,8 @@ class LazyCommand(TyperCommand):
         if not gc.isenabled():
             # `__main__` has disabled it: no garbage is among what is imported, which stays.
             gc.freeze()
+            # Of a chain most records stay: to look at them after every 700 new objects takes 6 % of a replay.
+            gc.set_threshold(YOUNG_OBJECTS)
             gc.enable()
         if not isinstance(found, typer.Typer):
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)

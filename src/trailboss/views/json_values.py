@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from enum import Enum
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from trailboss.codec.exact import with_texts
 from trailboss.primitives.octets import Address
@@ -27,9 +28,8 @@ def to_json_value(value: object) -> Any:
         return _address_text(value)
     if isinstance(value, bytes | bytearray):
         return f"0x{value.hex()}"
-    names = _member_names(kind)  # type: ignore[arg-type]  # mypy takes classes for unhashable
-    if names is not None:
-        members = ((name, getattr(value, name)) for name in names)
+    if isinstance(value, Struct):
+        members = asdict(value).items()
         return with_texts({name: each if type(each) in ATOMS else to_json_value(each) for name, each in members})
     if isinstance(value, Mapping):
         return with_texts({_key(key): to_json_value(item) for key, item in value.items()})
@@ -41,12 +41,6 @@ def to_json_value(value: object) -> Any:
 
 def _key(key: object) -> str:
     return key if type(key) is str else str(to_json_value(key))
-
-
-@cache
-def _member_names(kind: type[Any]) -> tuple[str, ...] | None:
-    """Return the names of a record's fields; None for what is no record."""
-    return kind.__struct_fields__ if issubclass(kind, Struct) else None
 
 
 @lru_cache(ADDRESSES_CACHED)

@@ -156,6 +156,8 @@ class _Reader:
                 texts = self._follow()
             else:
                 texts = self._replay(view)
+            # The state records what it changes for each view that is held, and a reader may follow for days.
+            del view
             async with aclosing(texts):
                 async for text in texts:
                     for piece in self._pieces(text):

@@ -1,11 +1,13 @@
 """One reader of the stream: the past, then the present, without a gap or a repeat, whatever the chain does."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Event
 from typing import Any
+from weakref import ref
 
 import pytest
 from hypothesis import given, settings
@@ -107,6 +109,19 @@ async def test_reader_waits_when_he_begins_in_the_future(world: Broadcasts) -> N
         await until(lambda: "id: 6.0" in client.text)
         told = read_told(client.text)
         assert [(each.kind, each.data["height"]) for each in told] == [("reorg", 2), ("block", 5), ("block", 6)]
+
+
+@on_loop
+async def test_reader_that_follows_holds_no_view(world: Broadcasts) -> None:
+    """The state would record what it changes for as long as the client stays."""
+    async with reading(world.streams(), StreamFilter()) as (client, _):
+        await until(lambda: client.sent != [] and len(world.feed) == 1)
+        began = ref(world.feed.view)
+        for height in range(1, 4):
+            world.grow()
+            await until(lambda mark=f"id: {height}.0": mark in client.text)
+        gc.collect()
+        assert began() is None
 
 
 @pytest.mark.parametrize(("since", "fork"), [(0, 2), (5, 2)])

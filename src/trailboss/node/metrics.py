@@ -164,7 +164,7 @@ class Metrics:
 
         self.block_build_seconds = histogram(
             "block_build_seconds",
-            "Time from the beginning of a block to its publication, for blocks that were built alone.",
+            "Time from the beginning of a block to its publication, less any wait, for blocks that were built alone.",
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
         )
         self.block_late_seconds = histogram(

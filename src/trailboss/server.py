@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from trailboss.api.app import create_app
 from trailboss.api.limits import limited
 from trailboss.chain import Chain
-from trailboss.chain.signature_checks import usable_processors
+from trailboss.chain.processors import usable_processors
 from trailboss.node.options import NodeOptions
 from trailboss.node.service import FAILED, Node
 from trailboss.node.startup import open_node
@@ -87,7 +87,7 @@ async def _serve(node: Node, listener: socket.socket, ready: Ready, companion: C
     stop = _catch_signals()
     # Several nodes of a network share a machine; and one processor belongs to the client that is to ask.
     polls = companion is None and usable_processors() > 1
-    poll = BusyPoll(asyncio.get_running_loop(), lambda: polls and not node.is_building)
+    poll = BusyPoll(asyncio.get_running_loop(), lambda: polls and not node.is_busy)
     try:
         config = uvicorn.Config(
             build_application(node),

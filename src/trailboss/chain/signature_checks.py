@@ -5,18 +5,16 @@ that ask for the interpreter between two recoveries more often than that hold on
 What is not found valid here is checked by itself, so that each refusal has its words and its place.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
+from trailboss.chain.processors import usable_processors
 from trailboss.crypto.signatures import RecoveredKey, address_of_key, recover_key
 from trailboss.model.transactions import UNSIGNED, Transaction, signing_hash
 from trailboss.primitives.errors import Rejection
 
 SHARED_MIN: Final = 16  # transactions from which on another thread is worth its start, some 60 µs
-CONTAINER_SHARE: Final = Path("/sys/fs/cgroup/cpu.max")  # microseconds, of how many
 THREADS_MAX: Final = 4  # what is done on one thread is a third of the work
 
 
@@ -79,12 +77,3 @@ def are_signed(transactions: Sequence[Transaction]) -> bool:
     return bool(signed) and all(
         place in signed or transaction.signature == UNSIGNED for place, transaction in enumerate(transactions)
     )
-
-
-def usable_processors() -> int:
-    """Return how many processors this process may use: of the machine's, or of its container's share."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with suppress(OSError, ValueError):  # there is no such file, or its share is "max"
-        share, period = map(int, CONTAINER_SHARE.read_text(encoding="ascii").split())
-        count = min(count, max(1, share // period))
-    return count

@@ -1,4 +1,4 @@
-"""Signatures of the blocks of a long replay, checked in other processes ahead of the blocks that are being applied.
+"""Signatures of the blocks of a long replay, checked in another process ahead of the blocks that are being applied.
 
 Threads gain little there, for they ask for the interpreter between two recoveries. A process has one of its own, and no
 part in a verdict: what it has not found right, in whatever way it ends, is checked by itself. Decision: D-126
@@ -10,19 +10,18 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Final, Self, TypeVar
 
-from trailboss.chain.signature_checks import usable_processors
+from trailboss.chain.processors import usable_processors
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.claims import READY, is_right
 from trailboss.model.transactions import UNSIGNED, Transaction, signing_hash
 from trailboss.primitives.errors import Rejection
 
-SIGNED_MIN: Final = 3_000  # signed transactions after which processes start; about as many more make up for that
-WORKERS_MAX: Final = 2  # a block takes about as long to apply as its signatures to check
+SIGNED_MIN: Final = 3_000  # signed transactions after which it starts; about as many more make up for that
 SIGNED_AHEAD: Final = 2_048  # signed transactions that are read before they are applied, and the rest of their block
 ITEMS_AHEAD: Final = 256  # blocks likewise, so that idle ones do not pile up
-UNANSWERED_MAX: Final = 1_024  # claims that a worker has got, above which it gets no more; and the rest of a block
+UNANSWERED_MAX: Final = 1_024  # claims that it has got, above which it gets no more; and the rest of a block
 
-_ROOM: Final = 2**18  # bytes on the way to a worker while this process does something else, if the system agrees
+_ROOM: Final = 2**18  # bytes on the way to it while this process does something else, if the system agrees
 
 _Item = TypeVar("_Item")
 
@@ -41,29 +40,28 @@ def checked_ahead(
 ) -> Generator[tuple[_Item, bool], None, None]:
     """Yield items, each with whether all signatures of its signed transactions are right; False says nothing.
 
-    Items are read ahead, and an error among them comes where it would come otherwise. Close it: processes end with it.
+    Items are read ahead, and an error among them comes where it would come otherwise. Close it: its process ends then.
     """
     source, signed = iter(items), 0
     with ExitStack() as stack:
-        workers: list[_Worker] = []
+        worker: _Worker | None = None
         for item in source:
             yield item, False
             if signed < SIGNED_MIN:
                 signed += sum(each.signature != UNSIGNED for each in transactions_of(item))
-                if signed >= SIGNED_MIN:
-                    # Where none can be started, nothing is read ahead, and threads go on.
+                if signed >= SIGNED_MIN and usable_processors() > 1:
+                    # Where it cannot be started, nothing is read ahead, and threads go on.
                     with suppress(OSError):
-                        for _ in range(min(usable_processors() - 1, WORKERS_MAX)):
-                            workers.append(stack.enter_context(_Worker()))
-            elif workers and all(worker.has_answered(len(READY)) for worker in workers):
-                break
-        yield from _asked(source, transactions_of, workers)
+                        worker = stack.enter_context(_Worker())
+            elif worker is not None and worker.has_answered(len(READY)):
+                worker.take(len(READY))
+                yield from _asked(source, transactions_of, worker)  # all that is left
 
 
 def _asked(
-    source: Iterator[_Item], transactions_of: Callable[[_Item], Sequence[Transaction]], workers: "list[_Worker]"
+    source: Iterator[_Item], transactions_of: Callable[[_Item], Sequence[Transaction]], worker: "_Worker"
 ) -> Iterator[tuple[_Item, bool]]:
-    checks = _Checks(workers)
+    checks = _Checks(worker)
     ahead: deque[tuple[_Item, _Claims]] = deque()
     signed, failure = 0, None
     while True:
@@ -93,7 +91,7 @@ class _Claims:
     def __init__(self, transactions: Sequence[Transaction]) -> None:
         self.unsent: list[bytes] = []
         self.are_right = True  # as far as this process has looked
-        self.worker: _Worker | None = None  # which has got the others
+        self.is_sent = False  # whether the worker has got the others
         with suppress(Rejection):
             self.unsent = list(_claims_of(transactions))
         self.count = len(self.unsent)
@@ -110,12 +108,10 @@ def _claims_of(transactions: Sequence[Transaction]) -> Iterator[bytes]:
 
 
 class _Checks:
-    """The claims of items in their order: workers get them from the front, and this process takes from the back."""
+    """The claims of items in their order: the worker gets them from the front, and this process takes from the back."""
 
-    def __init__(self, workers: "list[_Worker]") -> None:
-        self._workers = workers
-        for worker in workers:
-            worker.take(len(READY))
+    def __init__(self, worker: "_Worker") -> None:
+        self._worker = worker
         self._unsent: deque[_Claims] = deque()
 
     def ask(self, transactions: Sequence[Transaction]) -> _Claims:
@@ -127,27 +123,24 @@ class _Checks:
         return claims
 
     def vouch_for(self, claims: _Claims) -> bool:
-        """Return whether the claims of the next item are right, and there are any; without a worker's word, False."""
+        """Return whether the claims of the next item are right, and there are any; without the worker's word, False."""
         if not claims.count:
             return False
         self._send()
-        while claims.worker is None or not claims.worker.has_answered(len(claims.unsent)):
+        while not (claims.is_sent and self._worker.has_answered(len(claims.unsent))):
             own = next((each for each in reversed(self._unsent) if each.unsent), None)
             if own is not None:
                 own.are_right &= is_right(own.unsent.pop())
             else:
-                (claims.worker or self._workers[0]).wait()
+                self._worker.wait()
             self._send()
-        return claims.worker.take(len(claims.unsent)) and claims.are_right
+        return self._worker.take(len(claims.unsent)) and claims.are_right
 
     def _send(self) -> None:
-        while self._unsent:
-            worker = min(self._workers, key=lambda each: each.unanswered)
-            if worker.unanswered >= UNANSWERED_MAX:
-                return
+        while self._unsent and self._worker.unanswered < UNANSWERED_MAX:
             claims = self._unsent.popleft()
-            claims.worker = worker
-            worker.ask(b"".join(claims.unsent), len(claims.unsent))
+            claims.is_sent = True
+            self._worker.ask(b"".join(claims.unsent), len(claims.unsent))
 
 
 class _Worker:

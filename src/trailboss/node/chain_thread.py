@@ -86,7 +86,7 @@ class ChainThread:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something has the chain."""
+        """Whether a block or a command has the chain."""
         return self._token.locked()
 
     def start(self) -> None:

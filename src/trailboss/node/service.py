@@ -163,8 +163,8 @@ class Node:
         return self._chain_thread.builder.view
 
     @property
-    def is_building(self) -> bool:
-        """Whether a block, or a command, runs on the chain thread."""
+    def is_busy(self) -> bool:
+        """Whether a block or a command has the chain."""
         return self._chain_thread.is_busy
 
     @property

@@ -1,8 +1,6 @@
 """Many signatures at once: what is refused, with which words and in which order, is what one by one finds."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,7 @@ from msgspec.structs import replace
 
 from trailboss.chain import Chain, signature_checks
 from trailboss.chain.development import account_name, development_account, development_genesis
-from trailboss.chain.signature_checks import SHARED_MIN, are_signed, refusals_of, usable_processors
+from trailboss.chain.signature_checks import SHARED_MIN, are_signed, refusals_of
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto import signatures
 from trailboss.mempool import AdmissionOutcome, Mempool
@@ -168,15 +166,3 @@ def test_error_that_is_no_refusal_comes_through(place: int, monkeypatch: pytest.
     monkeypatch.setattr(signature_checks, "recover_key", recover_key)
     with pytest.raises(ZeroDivisionError):
         refusals_of(check_signature, SIGNED)
-
-
-@pytest.mark.parametrize(("share", "most"), [("50000 100000", 1), ("100000 100000", 1), ("max 100000", 64)])
-def test_container_has_no_more_processors_than_its_share(
-    share: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At least one; without a share those of the machine."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
-    monkeypatch.setattr(signature_checks, "CONTAINER_SHARE", tmp_path / "cpu.max")
-    assert usable_processors() == 64
-    (tmp_path / "cpu.max").write_text(f"{share}\n", encoding="ascii")
-    assert usable_processors() == most

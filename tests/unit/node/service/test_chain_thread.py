@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Event, current_thread
-from time import monotonic
 
 import pytest
 
@@ -116,7 +115,9 @@ def test_block_of_the_clock_takes_transactions_for_half_of_the_interval(stages: 
     assert [(len(step.blocks[0].transactions), step.left) for step in steps] == [(5, 3), (3, 0), (2, 6), (6, 0)]
 
 
-def test_block_of_the_clock_is_begun_before_its_place_and_out_at_it(stages: list[Stage]) -> None:
+def test_block_of_the_clock_is_begun_before_its_place_and_out_at_it(
+    stages: list[Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By what the last ones took and half as much; the wait is not counted as work."""
     stage = on_stage(stages, Pace.every(1_000))
     stage.turn()
@@ -129,10 +130,17 @@ def test_block_of_the_clock_is_begun_before_its_place_and_out_at_it(stages: list
     stage.send()
     stage.now = 3 * SECOND - 120 * SECOND // 1_000 - 1
     assert stage.turn() == 2
+    waits = []
+
+    def wait_for(_: object, seconds: float) -> None:
+        waits.append((seconds, stage.chain.height, stage.thread.builder.view.height))
+        stage.now += int(seconds * SECOND)
+
+    monkeypatch.setattr(stage.thread._catching_up, "wait_for", wait_for)
     stage.now += 1
-    began = monotonic()
     assert stage.turn() == 3
-    assert monotonic() - began >= 0.08
+    assert waits == [(0.08, 3, 2)]
+    assert stage.now == 3 * SECOND
     steps = [stage.announced.get(timeout=PATIENCE) for _ in range(3)]
     assert [(step.late, step.seconds) for step in steps] == [(0, 0.08), (0.12, 0.08), (0, 0.04)]
 
@@ -299,6 +307,18 @@ def test_block_is_mined_here_when_the_thread_is_idle_and_the_block_small(stages:
     stage.turn()
     assert stage.thread.mine_here() is None
     assert stage.turn() == 2
+
+
+def test_what_does_not_fit_a_block_that_is_mined_here_has_the_next_one(stages: list[Stage]) -> None:
+    """Under automatic pace, at once."""
+    stage = on_stage(stages, AUTO)
+    stage.turn()
+    stage.thread.builder._options = NodeOptions(pace=AUTO, block_transactions_max=1)
+    stage.send()
+    stage.send()
+    assert stage.thread.mine_here() == 1
+    steps = [stage.announced.get(timeout=PATIENCE) for _ in range(2)]
+    assert [len(step.blocks[0].transactions) for step in steps] == [1, 1]
 
 
 def test_long_advance_waits_when_nobody_listens_and_ends_when_stopped(stages: list[Stage]) -> None:

@@ -16,7 +16,7 @@ from trailboss.crypto.claims import READY, is_right
 from trailboss.model.transactions import UNSIGNED, Transaction, signing_hash
 from trailboss.primitives.errors import Rejection
 
-SIGNED_MIN: Final = 3_000  # signed transactions after which it starts; about as many more make up for that
+SIGNED_MIN: Final = 1_000  # signed transactions after which it starts; some 3,000 more make up for that
 SIGNED_AHEAD: Final = 2_048  # signed transactions that are read before they are applied, and the rest of their block
 ITEMS_AHEAD: Final = 256  # blocks likewise, so that idle ones do not pile up
 UNANSWERED_MAX: Final = 1_024  # claims that it has got, above which it gets no more; and the rest of a block

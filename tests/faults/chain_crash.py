@@ -32,7 +32,7 @@ from trailboss.model.transactions import Transaction
 from trailboss.state.disk.store import StoreSettings
 from trailboss.vm.engine import Engine
 
-SETTINGS: Final = StoreSettings(flush_interval=8, kept_journal=40, map_size=1 << 16)
+SETTINGS: Final = StoreSettings(flush_interval=8, kept_journal=40, unflushed_values=3, map_size=1 << 16)
 """Small numbers, so that every kill has flushes, prunings and a growing map near it."""
 TRUNK_BLOCKS: Final = 90
 """Entries of the random history; with its idle stretches some hundred blocks."""

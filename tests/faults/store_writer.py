@@ -21,7 +21,7 @@ from trailboss.state.slots import encode_slot
 from trailboss.state.store import BEFORE_GENESIS
 
 GENESIS = b"a chain of random blocks"
-SETTINGS = StoreSettings(flush_interval=5, kept_journal=40, map_size=1 << 16)
+SETTINGS = StoreSettings(flush_interval=5, kept_journal=40, unflushed_values=3, map_size=1 << 16)
 """Small, so that flushes, pruning and growth of the map happen within a second."""
 
 OPERATIONS = 400

@@ -44,7 +44,7 @@ GHOST = Address(b"\x77" * 20)
 SALT = b"history"
 BAD_SOURCE = b"{ no script"
 AMOUNT_MAX = 2**64 - 1
-SETTINGS = StoreSettings(flush_interval=4, kept_journal=64)
+SETTINGS = StoreSettings(flush_interval=4, kept_journal=64, unflushed_values=3)
 """A store that flushes so often that a short history meets it many times."""
 
 

@@ -24,7 +24,7 @@ from trailboss.primitives.errors import Rejection
 from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.vm.engine import Engine
 
-SETTINGS = StoreSettings(flush_interval=4, kept_journal=64, map_size=1 << 16)
+SETTINGS = StoreSettings(flush_interval=4, kept_journal=64, unflushed_values=3, map_size=1 << 16)
 """A store that flushes so often that a short schedule meets it."""
 SNAPSHOT_BLOCKS = 2  # between two snapshots that a member takes
 CLOCKS = Clocks(lambda: 0, lambda: 0)

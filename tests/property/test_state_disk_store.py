@@ -13,7 +13,7 @@ from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.state.slots import decode_slot
 from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
 
-SMALL = StoreSettings(flush_interval=3, kept_journal=1_000, map_size=1 << 16)
+SMALL = StoreSettings(flush_interval=3, kept_journal=1_000, unflushed_values=3, map_size=1 << 16)
 STEPS = st.lists(
     BLOCKS.map(lambda changes: ("commit", changes))
     | st.tuples(st.just("idle"), st.integers(1, 5))

@@ -110,12 +110,17 @@ class ChainDirectory:
         self._refusal = "what it holds does not agree"
         self.close()
 
+    @property
+    def closes_in_order(self) -> bool:
+        """Whether there is an orderly close to record: it has been written, and nothing has failed."""
+        return self._refusal is None and not self._clean and self._is_writable
+
     def close(self) -> None:
         """Close all files and release the directory; closing again does nothing."""
-        changed_in_order = self._refusal is None and not self._clean and self._is_writable
+        in_order = self.closes_in_order
         self._refusal = self._refusal or "it is closed"
         with self._closing:
-            if changed_in_order:
+            if in_order:
                 # Without it the next opening checks more, and takes longer. Nothing is wrong.
                 with suppress(StorageError):
                     files.write_clean(self.path)

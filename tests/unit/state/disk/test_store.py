@@ -3,6 +3,8 @@
 import os
 import re
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import lmdb
@@ -47,6 +49,17 @@ def straight(blocks: int) -> MemoryStore:
     for height in range(blocks):
         store.commit(height, changes_of(height))
     return store
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Have the system refuse to write a file beyond so many bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.fixture
@@ -146,15 +159,11 @@ def test_store_stops_when_the_disk_refuses(store, directory) -> None:
     grow(store, 3)
     root = store.state_root
     store.commit(3, {KEY: bytes(1 << 22)})
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, limits[1]))
-    try:
+    with full_disk(1 << 19):
         with pytest.raises(StorageError, match=r"chain\.mdb: the tables cannot be used"):
             store.seal(None)
         with pytest.raises(StorageError, match=re.escape("the store takes no more blocks: it stopped when")):
             store.commit(4, {})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     with reopened(store) as again:
         assert (again.height, again.state_root) == (2, root)
         grow(again, 1)
@@ -406,6 +415,48 @@ def test_store_closes_in_peace_when_it_cannot_note_it(tmp_path: Path, monkeypatc
     monkeypatch.undo()
     with DiskStore.open(tmp_path / "chain", durable=False) as again:
         assert again.height == 0
+
+
+def much(store: DiskStore) -> bytes:
+    """Seal a block that changes as much as an orderly close writes to the flat tables, and return its root."""
+    store.commit(0, {keys.config_key(number.to_bytes(2, "big")): b"value" for number in range(1_001)})
+    store.seal((0, b"block 0"))
+    return store.state_root
+
+
+def test_tables_follow_when_a_store_is_closed_that_lacks_much(store) -> None:
+    """The next opening redoes no block, can go back as before, and lacks what was not sealed."""
+    much(store)
+    with reopened(store) as again:
+        assert again._directory.marker.flushed_height == 0
+        assert next(again.records(0)) == (0, b"block 0")
+        again.revert(-1)
+        assert again.state_root == MemoryStore().state_root
+        again.commit(0, {})
+        again.seal(None)
+        again.commit(1, changes_of(1))
+    with DiskStore.open(again.path, durable=False) as last:
+        assert (last.height, last.state_root) == (0, MemoryStore().state_root)
+        last.check_invariants()
+
+
+@pytest.mark.parametrize("unsealed", [{}, {KEY: b"unsealed"}])
+def test_unsealed_block_is_lost_when_a_store_is_closed_that_lacks_much(store, unsealed) -> None:
+    """A close makes nothing durable that is not sealed."""
+    root = much(store)
+    store.commit(1, unsealed)
+    with reopened(store) as again:
+        assert (again.height, again.state_root) == (0, root)
+
+
+def test_blocks_are_safe_when_the_disk_refuses_what_a_close_writes(store) -> None:
+    """The close says nothing, for the journal has it all."""
+    root = much(store)
+    with full_disk(1 << 12):
+        store.close()
+    with DiskStore.open(store.path, durable=False) as again:
+        assert (again.height, again.state_root) == (0, root)
+        assert again._directory.marker.flushed_height == -1
 
 
 def test_creation_leaves_nothing_half_done_when_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ TESTNET := .testnet
 # The peers of a chain for tests, and of a development node.
 ETH_TESTER := eth-tester[py-evm]==0.14.0b1
 ANVIL := @foundry-rs/anvil@1.7.1
+HARDHAT := hardhat@2.29.1
 # Samples what a process does.
 SAMPLER := py-spy==0.4.3
 # Which study `make study` runs; `.venv/bin/trailboss study list` has them.
@@ -130,9 +131,9 @@ bench: $(READY) ## the benchmarks, ratios in one run
 bench-large: $(READY) ## ten million pending timers: built, killed, opened, fired; five minutes and 4 GB of disk
 	$(BIN)/python -m benchmarks rest --large
 
-bench-peers: $(READY) ## a node beside Anvil, a LocalChain beside SimulatedChain and eth-tester; npm and pip install peers into .peers/
-	@test -e .peers/node_modules || ! command -v npm >/dev/null || \
-		npm install --prefix .peers --no-audit --no-fund --loglevel error $(ANVIL) || true
+bench-peers: $(READY) ## a node beside Anvil and Hardhat, a LocalChain beside SimulatedChain and eth-tester; npm and pip install peers into .peers/
+	@test -e .peers/node_modules/hardhat || ! command -v npm >/dev/null || \
+		npm install --prefix .peers --no-audit --no-fund --loglevel error $(ANVIL) $(HARDHAT) || true
 	@test -e .peers/python || { $(PYTHON) -m venv .peers/python && \
 		.peers/python/bin/python -m pip install -qq --disable-pip-version-check $(ETH_TESTER); } || rm -rf .peers/python
 	@$(BIN)/python -m benchmarks peers in-process

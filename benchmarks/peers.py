@@ -21,8 +21,11 @@ from benchmarks.node import ACCOUNTS, transfers
 from trailboss.codec.wire import encode_submission
 from trailboss.crypto.digest import sha256
 
-PEERS: Final = Path(".peers/node_modules")  # where `make bench-peers` installs them
-ANVIL: Final = next(PEERS.glob("@foundry-rs/anvil-*/bin/anvil"), None)  # itself, without its launcher
+PEERS: Final = Path(".peers")  # where `make bench-peers` installs them
+ANVIL: Final = next(PEERS.glob("node_modules/@foundry-rs/anvil-*/bin/anvil"), None)  # itself, without its launcher
+HARDHAT: Final = Path("node_modules/hardhat/internal/cli/bootstrap.js")  # there; it runs in no other folder
+HARDHAT_SETTINGS: Final = 'module.exports = { solidity: "0.8.28" };\n'  # without a compiler it does not start
+HAS_HARDHAT: Final = PEERS.joinpath(HARDHAT).exists()
 IS_OPTIMIZED: Final = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
 BUILD: Final = f"CPython {platform.python_version()}, built with{'' if IS_OPTIMIZED else 'out'} optimizations"
 JSON: Final = "application/json"
@@ -36,6 +39,7 @@ AT_ONCE: Final = 5_000  # blocks of one call
 READY_SECONDS: Final = 60.0
 READY_STEP: Final = 0.002  # seconds from one question whether it is ready to the next
 MIB: Final = 2**20
+LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
 class Client:
@@ -52,8 +56,9 @@ class Client:
         while b"\r\n\r\n" not in answer:
             answer += self._socket.recv(MIB)
         head, _, body = answer.partition(b"\r\n\r\n")
-        length = int(re.findall(rb"content-length: *(\d+)", head, re.IGNORECASE)[0])
-        while len(body) < length:
+        length = re.findall(rb"content-length: *(\d+)", head, re.IGNORECASE)
+        # Hardhat sends chunks.
+        while len(body) < int(length[0]) if length else not body.endswith(LAST_CHUNK):
             body += self._socket.recv(MIB)
         if b" 200 " not in head or b'"error":{' in body:
             raise RuntimeError(f"{request[:200]!r} is refused: {body[:500]!r}")
@@ -123,6 +128,7 @@ class Trailboss:
 class Anvil:
     """A node of Ethereum for tests."""
 
+    send_mined, mine_at_once = "eth_sendRawTransactionSync", "anvil_mine"  # methods that nodes name in their own ways
     by_hand = post("/", ethereum.call("evm_setAutomine", False), JSON)
     mine = post("/", ethereum.call("evm_mine"), JSON)
     height = post("/", ethereum.call("eth_blockNumber"), JSON)
@@ -133,11 +139,11 @@ class Anvil:
 
     def mine_many(self, blocks: int) -> bytes:
         """Return the request for so many blocks."""
-        return post("/", ethereum.call("anvil_mine", hex(blocks)), JSON)
+        return post("/", ethereum.call(self.mine_at_once, hex(blocks)), JSON)
 
     def mined(self, count: int) -> list[bytes]:
         """Return requests to transfer, each of which is answered when it is in a block."""
-        return self._requests("eth_sendRawTransactionSync", count)
+        return self._requests(self.send_mined, count)
 
     def pooled(self, count: int) -> list[bytes]:
         """Return requests to transfer, each of which is answered when it waits for a block."""
@@ -149,15 +155,37 @@ class Anvil:
         return [post("/", ethereum.call(method, ethereum.transfer(*each)), JSON) for each in receivers]
 
 
+class Hardhat(Anvil):
+    """Another one, in JavaScript; while it mines by itself, it answers after that."""
+
+    send_mined, mine_at_once = "eth_sendRawTransaction", "hardhat_mine"
+
+
 @contextmanager
 def anvil() -> Iterator[Peer]:
     """Run Anvil, and return it once it answers."""
+    with _running(str(ANVIL), "--silent") as (port, process):
+        yield Anvil(port, process)
+
+
+@contextmanager
+def hardhat() -> Iterator[Peer]:
+    """Run Hardhat, and return it once it answers."""
+    PEERS.joinpath("hardhat.config.js").write_text(HARDHAT_SETTINGS, encoding="ascii")
+    with _running("node", str(HARDHAT), "node", folder=PEERS) as (port, process):
+        yield Hardhat(port, process)
+
+
+@contextmanager
+def _running(*command: str, folder: Path | None = None) -> Iterator[tuple[int, int]]:
+    """Run a node of Ethereum, and return its port and the process's id once it answers."""
     with socket.socket() as chosen:
         chosen.bind((LOOPBACK, 0))
         port = chosen.getsockname()[1]
-    with subprocess.Popen([str(ANVIL), "--silent", "--port", str(port)]) as process:
+    arguments = [*command, "--port", str(port)]
+    with subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            yield Anvil(_answering(port, process), process.pid)
+            yield _answering(port, process), process.pid
         finally:
             process.terminate()
 
@@ -170,7 +198,7 @@ def _answering(port: int, process: subprocess.Popen[bytes]) -> int:
             client.ask(Anvil.height)
             return port
         sleep(READY_STEP)
-    raise RuntimeError(f"{ANVIL} does not answer")
+    raise RuntimeError(f"{process.args} does not answer")
 
 
 @contextmanager
@@ -180,33 +208,39 @@ def trailboss() -> Iterator[Peer]:
         yield Trailboss(port, process)
 
 
+OTHERS: Final[dict[str, Start]] = {"Hardhat": hardhat} if HAS_HARDHAT else {}
+
+
 def run(rounds: int, large: bool) -> Report:
     """Measure; there is no larger size."""
     del large
-    report = Report("A node beside Anvil: one client, one connection", "one transfer, block or read")
+    report = Report("A node beside Anvil and Hardhat: one client, one connection", "one transfer, block or read")
     if ANVIL is None:
         report.notes.append("Anvil is not here, so nothing is compared: make bench-peers installs it, with npm.")
         return report
     report.notes += [
-        f"{_version(ANVIL)}; {BUILD}.",
+        f"{_version(str(ANVIL))}; {BUILD}.",
+        f"Hardhat {_version('node', str(PEERS / HARDHAT))}."
+        if HAS_HARDHAT
+        else "Hardhat is not here: make bench-peers installs it, with npm.",
         "Every sample is of a process of its own: the longer Anvil's chain is, the slower it builds.",
-        f"Anvil's transfer is eth_sendRawTransactionSync, ours /submit_wait. {CONNECTIONS} connections are compared "
-        "with our one.",
+        "Anvil's transfer is eth_sendRawTransactionSync, Hardhat's eth_sendRawTransaction, ours /submit_wait. "
+        f"{CONNECTIONS} connections are compared with our one.",
     ]
     cases = [
-        *_both("transfer, mined", _mined, 1 / 1.3),
-        *_both("transfer, pooled", _pooled, 1 / 1.2),
-        *_both(f"of {TRANSFERS} in a block", _mined_at_once, 1 / 0.6),
-        *_both("empty block", _empty, 1 / 2),
-        *_both("read", _read, 1 / 1.5),
-        *_both("start", None),
+        *_beside("transfer, mined", _mined, 1 / 1.3),
+        *_beside("transfer, pooled", _pooled, 1 / 1.2),
+        *_beside(f"of {TRANSFERS} in a block", _mined_at_once, 1 / 0.6),
+        *_beside("empty block", _empty, 1 / 2),
+        *_beside("read", _read, 1 / 1.5),
+        *_beside("start", None),
     ]
     together = f"transfer, mined, {CONNECTIONS} connections"
     cases.append(Case(name=together, sample=partial(_sample, trailboss, _mined_together), beside="transfer, mined"))
     measure(report, cases, rounds)
-    measure(report, _both(f"of {AT_ONCE:,} blocks", _many), 1, warm=False)
+    measure(report, _beside(f"of {AT_ONCE:,} blocks", _many), 1, warm=False)
     held = []
-    for name, start in (("Anvil", anvil), ("Trailboss", trailboss)):
+    for name, start in {"Anvil": anvil, "Trailboss": trailboss, **OTHERS}.items():
         with start() as peer, closing(Client(peer.port)) as client:
             client.ask_all(peer.mined(TRANSFERS))
             held.append(_memory(peer))
@@ -217,13 +251,16 @@ def run(rounds: int, large: bool) -> Report:
     return report
 
 
-def _both(what: str, work: Work | None, ratio_max: float | None = None) -> list[Case]:
-    """Return what is measured of Anvil and of this node; the most that the second's time may be of the first's."""
+def _beside(what: str, work: Work | None, ratio_max: float | None = None) -> list[Case]:
+    """Return what is measured of each; the most that this node's time may be of Anvil's."""
     beside = f"Anvil, {what}"
-    return [
+    cases = [
         Case(name=beside, sample=partial(_sample, anvil, work)),
         Case(name=what, sample=partial(_sample, trailboss, work), beside=beside, ratio_max=ratio_max),
     ]
+    for name, start in OTHERS.items():
+        cases.append(Case(name=f"{name}, {what}", sample=partial(_sample, start, work), beside=beside))
+    return cases
 
 
 def _sample(start: Start, work: Work | None) -> float:
@@ -278,5 +315,5 @@ def _memory(peer: Peer) -> int:
     return int(kilobytes) * 1024
 
 
-def _version(command: Path) -> str:
-    return subprocess.run([command, "--version"], capture_output=True, check=True, text=True).stdout.splitlines()[0]
+def _version(*command: str) -> str:
+    return subprocess.run([*command, "--version"], capture_output=True, check=True, text=True).stdout.splitlines()[0]

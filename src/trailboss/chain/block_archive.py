@@ -65,6 +65,25 @@ class MemoryArchive:
         del self._heights[end:], self._records[end:]
 
 
+class LastRecord(MemoryArchive):
+    """An archive in memory that holds the last record alone, for a chain that is only compared as it is built."""
+
+    __slots__ = ()
+
+    def keep(self, record: Block | None) -> None:
+        """Keep a record above all others in place of them, or none."""
+        if record is not None:
+            self.drop_above(-1)
+            super().keep(record)
+
+    def at(self, height: int) -> Block:
+        """Return the last record. `InvariantError` if the height is below it."""
+        record = super().at(height)
+        if record.height > height:
+            raise InvariantError(f"the record of block {height} is gone: block {record.height} took its place")
+        return record
+
+
 class RecordStore(Protocol):
     """What an archive on disk needs of a store: opaque records by height, written together with the staged blocks."""
 

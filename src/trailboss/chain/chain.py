@@ -52,10 +52,18 @@ class Chain(ChainReader):
     blocks: History  # its blocks by height, a sequence for reading
     _closed_with_it: tuple[Engine | DiskStore, ...]
 
-    def __init__(self, genesis: Genesis, engine: Engine | None = None, disk: DiskStore | None = None) -> None:
+    def __init__(
+        self,
+        genesis: Genesis,
+        engine: Engine | None = None,
+        disk: DiskStore | None = None,
+        *,
+        archive: MemoryArchive | None = None,
+    ) -> None:
         """Start a chain in memory, or go on with the one in a store on disk, which the chain closes; see `open`.
 
-        The engine None stands for the one that the genesis states.
+        The engine None stands for the one that the genesis states. A chain in memory has its blocks in ``archive``,
+        by default in one that keeps them all.
 
         Raises:
             ConfigurationError: If the genesis cannot be, or the actors of a new chain cannot run on this machine.
@@ -66,11 +74,12 @@ class Chain(ChainReader):
             check_engine(genesis.image)
         interval_ms = params.governance.block_interval_ms
         if disk is None or disk.height == BEFORE_GENESIS:
-            store, archive = (MemoryStore(), MemoryArchive()) if disk is None else (disk, DiskArchive(disk, disk.path))
-            blocks = History(archive, interval_ms, apply_genesis(genesis, store))
+            store = disk or MemoryStore()
+            records = archive or MemoryArchive() if disk is None else DiskArchive(disk, disk.path)
+            blocks = History(records, interval_ms, apply_genesis(genesis, store))
         else:
-            store, archive = disk, DiskArchive(disk, disk.path)
-            blocks = History(archive, interval_ms, height=disk.height, base=archive.base())
+            store, on_disk = disk, DiskArchive(disk, disk.path)
+            blocks = History(on_disk, interval_ms, height=disk.height, base=on_disk.base())
         engine = engine or new_engine(params, genesis.image, breakpoints=genesis.allows_breakpoints)
         self._begin(genesis, params, engine, store, blocks)
         self._closed_with_it = (self.engine,) if disk is None else (self.engine, disk)

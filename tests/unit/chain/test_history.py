@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.model.record_store import RecordTable
 from trailboss.chain import Chain
-from trailboss.chain.block_archive import DiskArchive, MemoryArchive
+from trailboss.chain.block_archive import DiskArchive, LastRecord, MemoryArchive
 from trailboss.chain.block_records import encode_block
 from trailboss.chain.history import CHECKPOINT_BLOCKS, History, idle_after
 from trailboss.execution.genesis import Genesis
@@ -49,6 +49,21 @@ def test_idle_blocks_are_kept_only_every_so_often(blocks: list[Block]) -> None:
     assert [history[height] for height in (0, 1, 1_023, 1_024, 2_047, -2)] == [
         many[height] for height in (0, 1, 1_023, 1_024, 2_047, -2)
     ]
+
+
+def test_last_record_is_all_that_is_kept_where_a_chain_is_only_compared(blocks: list[Block]) -> None:
+    """The chain comes out the same; a block before the last record is refused, not another one returned for it."""
+    archive = LastRecord()
+    chain, whole = (Chain(GENESIS, archive=each) for each in (archive, None))
+    for blocks_on in (1, CHECKPOINT_BLOCKS + 3, 1):
+        for each in (chain, whole):
+            each.build(timestamp_ms=each.head.header.timestamp_ms + 1)
+            list(each.advance_to(each.height + blocks_on))
+    assert chain.head == whole.head
+    assert [record.height for record in archive.records(0)] == [whole.blocks.record_at(whole.height).height]
+    assert chain.blocks[-2:] == whole.blocks[-2:]
+    with pytest.raises(InvariantError, match="the record of block 1 is gone: block 1031 took its place"):
+        chain.blocks[1]
 
 
 def test_blocks_are_found_by_slice_and_not_beyond_the_ends(blocks: list[Block]) -> None:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from tests.model.histories import history, seeded
 from tests.model.session import Session
-from trailboss.chain import Chain
+from trailboss.chain import Chain, replay
+from trailboss.chain.block_archive import LastRecord
 from trailboss.chain.differences import Difference, Parting, block_differences
 from trailboss.chain.drafts import draft_deployment, draft_transaction
 from trailboss.chain.history import CHECKPOINT_BLOCKS
@@ -207,6 +208,15 @@ def test_verifying_raises_when_money_or_timers_do_not_add_up(payload: bytes, wor
     chain = chain_of(DEPLOYMENT, call(payload), 1, engine=Forger)
     with pytest.raises(InvariantError, match=words):
         verify_chain(chain, engine=Forger(GENESIS.params()))
+
+
+def test_verifying_keeps_no_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long chain would not fit the memory a second time."""
+    kept = LastRecord()
+    monkeypatch.setattr(replay, "LastRecord", lambda: kept)
+    chain = chain_of(DEPLOYMENT, call(b"one"), 2, call(b"two"), 5)
+    assert verify_chain(chain).ok
+    assert [block.height for block in kept.records(0)] == [chain.blocks.record_at(chain.height).height]
 
 
 # Replaying

@@ -114,7 +114,10 @@ async def _serve(node: Node, listener: socket.socket, ready: Ready, companion: C
 
 
 class BufferedHttp(HttpToolsProtocol):
-    """Uvicorn's protocol, whose answers leave whole: it writes head and body apart, and each would wake a client."""
+    """Uvicorn's protocol, whose answers leave whole: it writes head and body apart, and each would wake a client.
+
+    A complete one leaves at once: the client works while the rest of the turn is done.
+    """
 
     def __init__(self, poll: "BusyPoll", *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -122,10 +125,12 @@ class BufferedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin a connection."""
-        super().connection_made(cast("asyncio.Transport", WriteBuffer(transport, asyncio.get_running_loop())))
+        self._buffer = WriteBuffer(transport, asyncio.get_running_loop())
+        super().connection_made(cast("asyncio.Transport", self._buffer))
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
+        self._buffer.flush()
         super().on_response_complete()
         self._poll.begin()
 
@@ -173,18 +178,19 @@ class WriteBuffer:
     def write(self, octets: bytes) -> None:
         """Send bytes at the end of this turn; many at once, so that a slow reader stops the writer."""
         if not self._parts:
-            self._loop.call_soon(self._send)
+            self._loop.call_soon(self.flush)
         self._parts.append(octets)
         self._size += len(octets)
         if self._size > BUFFERED_BYTES_MAX:
-            self._send()
+            self.flush()
 
     def close(self) -> None:
         """Send what waits, and end the connection."""
-        self._send()
+        self.flush()
         self._transport.close()
 
-    def _send(self) -> None:
+    def flush(self) -> None:
+        """Send what waits."""
         parts, self._parts, self._size = self._parts, [], 0
         # What was written to a connection that the client has ended since goes nowhere.
         if parts and not self._transport.is_closing():

@@ -41,6 +41,19 @@ async def test_writes_of_one_turn_leave_together_and_a_long_one_at_once() -> Non
 
 
 @on_loop
+async def test_complete_answer_leaves_at_once_and_once() -> None:
+    """What comes after it leaves with the turn."""
+    wire: Any = Wire()
+    buffer = WriteBuffer(wire, asyncio.get_running_loop())
+    buffer.write(b"answer")
+    buffer.flush()
+    assert wire.written == [b"answer"]
+    buffer.write(b"next")
+    await asyncio.sleep(0)
+    assert wire.written == [b"answer", b"next"]
+
+
+@on_loop
 async def test_close_sends_what_waits_and_nothing_follows_it() -> None:
     """A connection that its client has ended takes nothing any more."""
     wire: Any = Wire()

@@ -4,14 +4,12 @@ Decision: D-72, D-99
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
@@ -32,7 +30,7 @@ DESCRIPTIONS: Final = ("/openapi.json", "/api-docs/openapi.json")
 REFERENCE: Final = "/swagger-ui"
 
 
-def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> Starlette:
+def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> ASGIApp:
     """Return the application of a node, with other routes beside those of the API."""
     server = Server(node)
     routes: list[BaseRoute] = [
@@ -40,17 +38,17 @@ def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> Starlette:
     ]
     routes += [Route(path, _description) for path in DESCRIPTIONS]
     routes += [Route(REFERENCE, _reference), *document_routes()]
-    app = Starlette(exception_handlers=HANDLERS)
-    fixed = Middleware(FixedPaths, routes=routes)
-    app.router = Router([*routes, *others], redirect_slashes=False, middleware=[fixed])
-    return app
+    return Application([*routes, *others])
 
 
-class FixedPaths:
-    """Goes to an operation without parameters in its path at once; the router tries one route after another."""
+class Application:
+    """Starlette's routes without its layers around each answer, which took as long as a short answer does.
 
-    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
-        self._router = app
+    It goes to an operation without parameters in its path at once; the router tries one route after another.
+    """
+
+    def __init__(self, routes: Sequence[BaseRoute]) -> None:
+        self._router = Router(routes, redirect_slashes=False)
         self._fixed = {
             (method, route.path): route.endpoint
             for route in routes
@@ -59,13 +57,22 @@ class FixedPaths:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request, also one that is refused, or fails: that error goes on to the server as well."""
+        scope["app"] = self  # the router then raises its refusals, and answers none itself
         endpoint = self._fixed.get((scope.get("method", ""), scope.get("path", "")))
-        if endpoint is None:
-            await self._router(scope, receive, send)
-        else:
-            scope["endpoint"], scope["path_params"] = endpoint, {}
-            await endpoint(scope, receive, send)
+        try:
+            if endpoint is None:
+                await self._router(scope, receive, send)
+            else:
+                scope["endpoint"], scope["path_params"] = endpoint, {}
+                await endpoint(scope, receive, send)
+        except Exception as error:
+            refused = _refusal_of(error, Request(scope))
+            if refused is None:
+                failure = HttpError(HttpReason.INTERNAL, f"the node failed: {type(error).__name__}")
+                await refusal(failure)(scope, receive, send)
+                raise
+            await refused(scope, receive, send)
 
 
 # The description
@@ -93,7 +100,8 @@ def _described() -> tuple[bytes, str]:
 # Refusals
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
+def _refusal_of(error: Exception, request: Request) -> Response | None:
+    """Return the answer to a request that an error refuses; None if the node has failed."""
     match error:
         case HttpError():
             return refusal(error)
@@ -112,7 +120,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
         case HTTPException():
             return refusal(_of_routing(request, error))
         case _:
-            return refusal(HttpError(HttpReason.INTERNAL, f"the node failed: {type(error).__name__}"))
+            return None
 
 
 def _of_routing(request: Request, error: HTTPException) -> HttpError:
@@ -127,9 +135,3 @@ def _of_routing(request: Request, error: HTTPException) -> HttpError:
             return HttpError(HttpReason.METHOD_NOT_ALLOWED, what, headers=headers, method=clipped(method), rule=allowed)
         case _:
             return HttpError(HttpReason.BAD_REQUEST, str(error.detail), headers=error.headers)
-
-
-HANDLERS: Final[dict[Any, Callable[[Request, Any], Awaitable[Response]]]] = dict.fromkeys(
-    (HttpError, Rejection, StoppingError, TraceBusyError, StorageError, ViewGoneError, HTTPException, Exception),
-    _refuse,
-)

@@ -30,6 +30,7 @@ READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
 
 Clock = Callable[[], float]
+Headers = list[tuple[bytes, bytes]]
 
 
 class TokenBucket:
@@ -86,6 +87,7 @@ class Limits:
         self._origins = frozenset(map(str.lower, options.cors_origins))
         rate = options.rate_limit
         self._requests = TokenBucket(rate=rate, depth=rate, clock=clock) if rate else None
+        self._accepted: dict[bool, Headers] = {}  # those of the last request that read, and of the last that did not
         self._faucet = TokenBucket(rate=FAUCET_PER_MINUTE / 60, depth=FAUCET_PER_MINUTE, clock=clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,11 +111,25 @@ class Limits:
             await self._app(scope, receive, answer)
 
     def _check(self, scope: Scope) -> None:
-        headers, path = scope["headers"], scope["path"]
+        headers, path, reads = scope["headers"], scope["path"], scope["method"] in READING
+        # A client sends the same headers again and again.
+        is_known = headers == self._accepted.get(reads)
+        if not is_known:
+            self._check_host(headers)
+        if self._requests is not None and not path.startswith(UNLIMITED):
+            _check_rate(self._requests)
+        if not reads:
+            if not is_known:
+                self._check_origin(headers)
+            if path == "/faucet":
+                _check_rate(self._faucet)
+        self._accepted[reads] = headers
+
+    def _check_host(self, headers: Headers) -> None:
         if sum(map(len, chained.from_iterable(headers))) > HEADERS_BYTES_MAX:
             what = f"the headers have more than {HEADERS_BYTES_MAX:,} bytes"
             raise HttpError(HttpReason.HEADERS_TOO_LARGE, what, bytes_max=HEADERS_BYTES_MAX)
-        hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+        hosts = _values(headers, b"host")
         if len(hosts) != 1:
             raise HttpError(HttpReason.BAD_REQUEST, f"the request names {len(hosts)} hosts, it must name one")
         if self._is_local:
@@ -122,19 +138,19 @@ class Limits:
             if name is None or not (name == self._bound or is_loopback(name)):
                 shown = hosts[0][:SHOWN_CHARACTERS_MAX]
                 raise HttpError(HttpReason.WRONG_HOST, f"the request is for the host {shown!r}", host=shown)
-        if self._requests is not None and not path.startswith(UNLIMITED):
-            _check_rate(self._requests)
-        if scope["method"] in READING:
-            return
-        # No page of another origin may ask; programs name no origin.
-        origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
+
+    def _check_origin(self, headers: Headers) -> None:
+        """No page of another origin may ask; programs name no origin."""
+        origins, [host] = _values(headers, b"origin"), _values(headers, b"host")
         origin = ",".join(origins).lower()
         is_foreign = origin not in self._origins and "*" not in self._origins
-        if origins and is_foreign and origin.partition("://")[2] != hosts[0].lower():
+        if origins and is_foreign and origin.partition("://")[2] != host.lower():
             shown = origin[:SHOWN_CHARACTERS_MAX]
             raise HttpError(HttpReason.FOREIGN_ORIGIN, f"a page of {shown!r} asks", origin=shown)
-        if path == "/faucet":
-            _check_rate(self._faucet)
+
+
+def _values(headers: Headers, wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in headers if name == wanted]
 
 
 def _check_rate(bucket: TokenBucket) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trailboss.node.service import Node
 
 JSON: Final = "application/json"
+JSON_TYPE: Final = (b"content-type", JSON.encode())
 READERS: Final = 2  # threads for long reads; more would only compete with the chain's
 READS_WAITING_MAX: Final = 64  # long reads that wait for a thread; a further one is refused
 BODY_BYTES_MAX: Final = 2**20
@@ -205,7 +206,13 @@ class Endpoint:
             # The chain went back behind the view; the next one is of the branch that holds now.
             call.look_again()
             answer = await self._run(call, **asked)
-        await respond(answer)(scope, receive, send)
+        if isinstance(answer, Response):
+            await answer(scope, receive, send)
+            return
+        encoded = encode_json(answer)
+        headers = [(b"content-length", b"%d" % len(encoded)), JSON_TYPE]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": encoded})
 
 
 def respond(answer: object, status: int = 200) -> Response:

@@ -95,20 +95,32 @@ class Limits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began = self._clock()
+        began, status, seconds = self._clock(), 0, 0.0
+
+        def count() -> None:
+            nonlocal status
+            if status:
+                self._metrics.answered(getattr(scope.get("endpoint"), "path", "none"), status, seconds)
+                status = 0
 
         async def answer(message: Message) -> None:
+            nonlocal status, seconds
             if message["type"] == "http.response.start":
-                path = getattr(scope.get("endpoint"), "path", "none")
-                self._metrics.answered(path, message["status"], self._clock() - began)
-            await send(message)
+                status, seconds = message["status"], self._clock() - began
+                await send(message)
+            else:
+                await send(message)
+                count()  # once a short answer has left: its client need not wait for this
 
         try:
             self._check(scope)
         except HttpError as error:
             await refusal(error)(scope, receive, answer)
         else:
-            await self._app(scope, receive, answer)
+            try:
+                await self._app(scope, receive, answer)
+            finally:
+                count()  # of a stream whose client left before anything came
 
     def _check(self, scope: Scope) -> None:
         headers, path, reads = scope["headers"], scope["path"], scope["method"] in READING

@@ -38,10 +38,10 @@ def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> ASGIApp:
     ]
     routes += [Route(path, _description) for path in DESCRIPTIONS]
     routes += [Route(REFERENCE, _reference), *document_routes()]
-    return Application([*routes, *others])
+    return Api([*routes, *others])
 
 
-class Application:
+class Api:
     """Starlette's routes without its layers around each answer, which took as long as a short answer does.
 
     It goes to an operation without parameters in its path at once; the router tries one route after another.

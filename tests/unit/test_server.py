@@ -3,8 +3,11 @@
 import asyncio
 from typing import Any
 
+from uvicorn import Config
+from uvicorn.server import ServerState
+
 from tests.event_loop import on_loop
-from trailboss.server import BUFFERED_BYTES_MAX, POLL_SECONDS, BusyPoll, WriteBuffer
+from trailboss.server import BUFFERED_BYTES_MAX, POLL_SECONDS, BufferedHttp, BusyPoll, WriteBuffer
 
 
 class Wire:
@@ -17,6 +20,9 @@ class Wire:
     def write(self, octets: bytes) -> None:
         assert not self.is_closed
         self.written.append(octets)
+
+    def get_extra_info(self, name: str) -> None:
+        """There is none."""
 
     def is_closing(self) -> bool:
         return self.is_closed
@@ -51,6 +57,29 @@ async def test_complete_answer_leaves_at_once_and_once() -> None:
     buffer.write(b"next")
     await asyncio.sleep(0)
     assert wire.written == [b"answer", b"next"]
+
+
+@on_loop
+async def test_protocol_sends_an_answer_before_the_application_goes_on() -> None:
+    """Head and body in one, and not a turn of the loop later."""
+    wire, seen = Wire(), []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+        seen.extend(wire.written)
+
+    config = Config(application, lifespan="off", log_config=None)  # type: ignore[arg-type]
+    config.load()
+    poll = BusyPoll(asyncio.get_running_loop(), lambda: False)
+    protocol = BufferedHttp(poll, config, ServerState(), {})
+    protocol.connection_made(wire)  # type: ignore[arg-type]
+    protocol.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await asyncio.gather(*protocol.tasks)
+    [answer] = seen
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert answer.endswith(b"\r\n\r\nok")
+    protocol.timeout_keep_alive_task.cancel()
 
 
 @on_loop

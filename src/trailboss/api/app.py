@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trailboss.api.documents import document_routes
 from trailboss.api.errors import HttpError, HttpReason, clipped, encode_json, shown, status_of
-from trailboss.api.operations import JSON, Endpoint, Refusal, Server, refusal, respond
+from trailboss.api.operations import BEGUN, JSON, Endpoint, Refusal, Server, refusal, respond
 from trailboss.api.routes import OPERATIONS
 from trailboss.node.block_builder import StoppingError
 from trailboss.node.traces import TraceBusyError
@@ -57,7 +57,7 @@ class Api:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, also one that is refused, or fails: that error goes on to the server as well."""
+        """Answer a request, also one that is refused or fails; a failure goes on to the server, which logs it."""
         scope["app"] = self  # the router then raises its refusals, and answers none itself
         endpoint = self._fixed.get((scope.get("method", ""), scope.get("path", "")))
         try:
@@ -67,6 +67,8 @@ class Api:
                 scope["endpoint"], scope["path_params"] = endpoint, {}
                 await endpoint(scope, receive, send)
         except Exception as error:
+            if BEGUN in scope:
+                raise
             refused = _refusal_of(error, Request(scope))
             if refused is None:
                 failure = HttpError(HttpReason.INTERNAL, f"the node failed: {type(error).__name__}")

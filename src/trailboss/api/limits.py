@@ -17,7 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trailboss.api.errors import SHOWN_CHARACTERS_MAX, HttpError, HttpReason
-from trailboss.api.operations import refusal
+from trailboss.api.operations import BEGUN, refusal
 from trailboss.node.metrics import Metrics
 from trailboss.node.options import NodeOptions, is_loopback
 
@@ -106,6 +106,7 @@ class Limits:
         async def answer(message: Message) -> None:
             nonlocal status, seconds
             if message["type"] == "http.response.start":
+                scope[BEGUN] = True
                 status, seconds = message["status"], self._clock() - began
                 await send(message)
             else:
@@ -135,7 +136,9 @@ class Limits:
                 self._check_origin(headers)
             if path == "/faucet":
                 _check_rate(self._faucet)
-        self._accepted[reads] = headers
+        if not is_known:
+            # A copy, for uvicorn appends the trailers of a body to its own list.
+            self._accepted[reads] = headers.copy()
 
     def _check_host(self, headers: Headers) -> None:
         if sum(map(len, chained.from_iterable(headers))) > HEADERS_BYTES_MAX:

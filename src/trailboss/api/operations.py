@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trailboss.node.service import Node
 
 JSON: Final = "application/json"
+BEGUN: Final = "trailboss.begun"  # in a request's scope: its answer has begun
 JSON_TYPE: Final = (b"content-type", JSON.encode())
 READERS: Final = 2  # threads for long reads; more would only compete with the chain's
 READS_WAITING_MAX: Final = 64  # long reads that wait for a thread; a further one is refused

@@ -33,7 +33,9 @@ _DECISION_AMOUNTS: Final = (
 )  # fmt: skip
 _RECEIPT_AMOUNTS: Final = ("reserved", "fee_burned", "tip", "refund")  # one after the other
 _RECEIPT_FIELDS: Final = ReceiptRecord.__struct_fields__
-_RECEIPT_AMOUNTS_AT: Final = slice(_RECEIPT_FIELDS.index("reserved"), _RECEIPT_FIELDS.index("refund") + 1)
+_RECEIPT_AMOUNTS_AT: Final = slice(
+    _RECEIPT_FIELDS.index(_RECEIPT_AMOUNTS[0]), _RECEIPT_FIELDS.index(_RECEIPT_AMOUNTS[-1]) + 1
+)
 _RECEIPT_ERROR_AT: Final = _RECEIPT_FIELDS.index("error")
 _receipt_values: Final = attrgetter(*_RECEIPT_FIELDS)
 _EXAMINED_AMOUNTS: Final = ("tip", "max_fee")

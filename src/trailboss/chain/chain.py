@@ -73,13 +73,14 @@ class Chain(ChainReader):
         if disk is None and engine is None:
             check_engine(genesis.image)
         interval_ms = params.governance.block_interval_ms
-        if disk is None or disk.height == BEFORE_GENESIS:
-            store = disk or MemoryStore()
-            records = archive or MemoryArchive() if disk is None else DiskArchive(disk, disk.path)
-            blocks = History(records, interval_ms, apply_genesis(genesis, store))
+        store: Store = MemoryStore() if disk is None else disk
+        if disk is None:
+            blocks = History(archive or MemoryArchive(), interval_ms, apply_genesis(genesis, store))
+        elif disk.height == BEFORE_GENESIS:
+            blocks = History(DiskArchive(disk, disk.path), interval_ms, apply_genesis(genesis, store))
         else:
-            store, on_disk = disk, DiskArchive(disk, disk.path)
-            blocks = History(on_disk, interval_ms, height=disk.height, base=on_disk.base())
+            records = DiskArchive(disk, disk.path)
+            blocks = History(records, interval_ms, height=disk.height, base=records.base())
         engine = engine or new_engine(params, genesis.image, breakpoints=genesis.allows_breakpoints)
         self._begin(genesis, params, engine, store, blocks)
         self._closed_with_it = (self.engine,) if disk is None else (self.engine, disk)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from tests.integration import auctions, boxes
 from tests.integration.helpers import CBY, FUNDS, PUPPET, perform, step
@@ -54,7 +54,7 @@ class Api:
         self._runner = asyncio.Runner()
         self.node, self.app, self._client = self._runner.run(self._start(local, NodeOptions(**options)))
 
-    async def _start(self, local: LocalChain, options: NodeOptions) -> tuple[Node, Starlette, httpx.AsyncClient]:
+    async def _start(self, local: LocalChain, options: NodeOptions) -> tuple[Node, ASGIApp, httpx.AsyncClient]:
         node = Node(local.chain, Mempool(), Index.open(None, local.chain), options)
         node.start()
         app = create_app(node)

@@ -279,6 +279,36 @@ def test_bucket_gives_no_more_than_its_rate_when_it_is_asked_at_any_time(rate: i
             taken.append(now)
 
 
+# What is remembered of the last request
+
+
+def test_page_of_another_origin_may_read_and_then_not_post() -> None:
+    """What was let through with the same headers, to read, says nothing of what changes something."""
+    gate = Gate()
+    foreign = {"origin": "https://example.org"}
+    assert gate.ask("GET", **foreign).status == 200
+    assert gate.ask("POST", "/submit", **foreign).status == 403
+    assert gate.ask("POST", "/submit").status == 200
+    assert gate.ask("POST", "/submit", **foreign).status == 403
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_refused_headers_stay_refused_when_they_were_trailers_of_another_request(method: str) -> None:
+    """The server adds the trailers of a body to the headers that were let through."""
+    gate = Gate()
+    headers = [(b"host", b"localhost:4000")]
+    forged = [*headers, (b"host", b"example.org"), (b"origin", b"https://example.org")]
+
+    def ask(lines: list[tuple[bytes, bytes]]) -> int:
+        scope = {"type": "http", "method": method, "path": "/height", "headers": lines}
+        return asyncio.run(gate.pass_on(scope, (b"",))).status
+
+    assert ask(forged) == 400
+    assert ask(headers) == 200
+    headers += forged[1:]
+    assert ask(forged) == 400
+
+
 # Counting
 
 
@@ -291,3 +321,25 @@ def test_answers_are_counted_when_they_are_given() -> None:
     assert count("trailboss_requests_total", {"route": "none", "status": "200"}) == 1
     assert count("trailboss_requests_total", {"route": "none", "status": "421"}) == 1
     assert count("trailboss_request_seconds_count", {"route": "none"}) == 2
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 3])
+def test_answer_is_counted_once_when_it_ends_or_breaks_off(chunks: int) -> None:
+    """With the status that its client has seen, also if its client left before anything came."""
+    metrics = Metrics()
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(chunks):
+            await send({"type": "http.response.body", "body": b"chunk", "more_body": True})
+        raise ConnectionResetError
+
+    async def send(message: Any) -> None:
+        pass
+
+    scope = {"type": "http", "method": "GET", "path": "/events", "headers": [(b"host", b"localhost")]}
+    with pytest.raises(ConnectionResetError):
+        asyncio.run(limited(application, NodeOptions(), metrics)(scope, send, send))  # type: ignore[arg-type]
+    count = metrics.registry.get_sample_value
+    assert count("trailboss_requests_total", {"route": "none", "status": "200"}) == 1
+    assert count("trailboss_request_seconds_count", {"route": "none"}) == 1

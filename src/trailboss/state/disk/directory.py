@@ -16,7 +16,10 @@ from trailboss.state.disk.tables import Tables, Transaction, check_structure
 class ChainDirectory:
     """The files of one chain, locked and open; ``marker`` is the state after the last transaction."""
 
-    __slots__ = ("_clean", "_closing", "_head", "_is_writable", "_refusal", "genesis", "marker", "path", "tables")
+    __slots__ = (
+        *("_clean", "_closing", "_has_written", "_head", "_is_writable", "_refusal", "genesis", "marker", "path"),
+        "tables",
+    )
 
     @classmethod
     def create(cls, path: Path, genesis: bytes, *, durable: bool, map_size: int) -> Self:
@@ -75,6 +78,7 @@ class ChainDirectory:
             opened.callback(self._head.close)
             self._head.reset(_head(self.marker))
         self._refusal: str | None = None
+        self._has_written = False
         self._closing = opened.pop_all()
 
     def write(self, action: Callable[[Transaction], Marker]) -> None:
@@ -87,6 +91,7 @@ class ChainDirectory:
             if self._clean:
                 files.remove_clean(self.path)
                 self._clean = False
+            self._has_written = True
             self.marker = self.tables.write(action)
             self._head.write(_head(self.marker))
         except StorageError as error:
@@ -111,16 +116,16 @@ class ChainDirectory:
         self.close()
 
     @property
-    def closes_in_order(self) -> bool:
-        """Whether there is an orderly close to record: it has been written, and nothing has failed."""
-        return self._refusal is None and not self._clean and self._is_writable
+    def is_written(self) -> bool:
+        """Whether it has been written since it was opened, is open, and no write has failed or been interrupted."""
+        return self._has_written and self._refusal is None and self.tables.transaction == self.marker.transaction
 
     def close(self) -> None:
         """Close all files and release the directory; closing again does nothing."""
-        in_order = self.closes_in_order
+        changed_in_order = self._refusal is None and not self._clean and self._is_writable
         self._refusal = self._refusal or "it is closed"
         with self._closing:
-            if in_order:
+            if changed_in_order:
                 # Without it the next opening checks more, and takes longer. Nothing is wrong.
                 with suppress(StorageError):
                     files.write_clean(self.path)

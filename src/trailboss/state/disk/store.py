@@ -1,8 +1,8 @@
 """Committed state in a directory: blocks staged in memory, sealed in one transaction, and the way back.
 
-A sealed block is one row of the journal. The flat tables follow every 64 changed blocks, in key order, in the same
-transaction as the marker that records it. Memory holds what the tables lack, and the trees, which are rebuilt from the
-flat tables when the chain is opened. Decision: D-48.
+A sealed block is one row of the journal. The flat tables follow every 64 changed blocks, and before a close if they
+lack much, in key order, in the same transaction as the marker that records it. Memory holds what the tables lack, and
+the trees, which are rebuilt from the flat tables when the chain is opened. Decision: D-48.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -240,14 +240,17 @@ class DiskStore(Store):
     def close(self) -> None:
         """Close the store and release the directory; unsealed blocks are lost. Closing again does nothing.
 
-        If the flat tables lack much, they follow first, so that the next opening need not redo it.
+        If blocks were sealed and the flat tables lack much, they follow first, so that the next opening redoes little.
         """
-        is_sealed = self.height == self._directory.marker.height
-        if is_sealed and len(self._pending) > self._settings.unflushed_values and self._directory.closes_in_order:
-            # If the disk fails here, the next opening redoes it, and no block is lost.
-            with suppress(StorageError):
-                self._directory.write(self._flush)
-        self._directory.close()
+        # What an interrupt has left half done fails one of these: then the tables stay as they are.
+        is_sealed = self._directory.is_written and not self._staged and self.height == self._directory.marker.height
+        try:
+            if is_sealed and len(self._pending) > self._settings.unflushed_values:
+                # If the disk fails here, the next opening redoes it, and no block is lost.
+                with suppress(StorageError):
+                    self._directory.write(self._flush)
+        finally:
+            self._directory.close()
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,7 @@ import os
 import re
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import lmdb
@@ -417,11 +417,24 @@ def test_store_closes_in_peace_when_it_cannot_note_it(tmp_path: Path, monkeypatc
         assert again.height == 0
 
 
+MUCH = {keys.config_key(number.to_bytes(2, "big")): b"value" for number in range(1_001)}
+"""What changes so much that an orderly close writes it to the flat tables."""
+
+
 def much(store: DiskStore) -> bytes:
-    """Seal a block that changes as much as an orderly close writes to the flat tables, and return its root."""
-    store.commit(0, {keys.config_key(number.to_bytes(2, "big")): b"value" for number in range(1_001)})
+    """Seal a block that changes `MUCH`, and return its root."""
+    store.commit(0, MUCH)
     store.seal((0, b"block 0"))
     return store.state_root
+
+
+def straight_to(height: int) -> MemoryStore:
+    """Return a store in memory of three blocks, the first of which changes `MUCH`, up to a height."""
+    store = MemoryStore()
+    blocks = (MUCH, {KEY: b"sealed", keys.config_key(bytes(2)): None}, {KEY: b"third"})
+    for number, changes in enumerate(blocks[: height + 1]):
+        store.commit(number, changes)
+    return store
 
 
 def test_tables_follow_when_a_store_is_closed_that_lacks_much(store) -> None:
@@ -446,6 +459,61 @@ def test_unsealed_block_is_lost_when_a_store_is_closed_that_lacks_much(store, un
     root = much(store)
     store.commit(1, unsealed)
     with reopened(store) as again:
+        assert (again.height, again.state_root) == (0, root)
+
+
+@pytest.mark.parametrize("place", [(DiskStore, "_put"), (Tables, "write")])
+@pytest.mark.parametrize("step", ["commit", "seal", "revert"])
+def test_sealed_blocks_are_there_when_a_step_was_interrupted_before_the_close(store, monkeypatch, place, step) -> None:
+    """Of what Ctrl-C has left half done, a close makes nothing durable."""
+    much(store)
+    store.commit(1, {KEY: b"sealed", keys.config_key(bytes(2)): None})
+    store.seal((1, b"block 1"))
+    roots = [straight_to(height).state_root for height in range(3)]
+    steps = {
+        "commit": lambda: store.commit(2, {KEY: b"third"}),
+        "seal": lambda: [store.commit(2, {KEY: b"third"}), store.seal((2, b"block 2"))],
+        "revert": lambda: store.revert(0),
+    }
+    done = getattr(*place)
+
+    def interrupted(*arguments: object) -> None:
+        done(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*place, interrupted)
+    with suppress(KeyboardInterrupt):
+        steps[step]()
+    monkeypatch.undo()
+    with reopened(store) as again:
+        assert again.state_root == roots[again.height]
+        assert [height for height, _ in again.records(0)] == list(range(again.height + 1))
+        again.check_invariants()
+
+
+def test_close_writes_no_table_of_a_store_that_has_sealed_nothing(store) -> None:
+    """Also after a crash, when much is to be redone: to open it, and be refused it, changes no table."""
+    much(store)
+    store._directory.close()
+    tables, clean = (store.path / name for name in (files.TABLES_NAME, files.CLEAN_NAME))
+    clean.unlink()
+    before = tables.read_bytes()
+    DiskStore.open(store.path, durable=False).close()
+    assert tables.read_bytes() == before
+
+
+def test_store_is_released_when_what_a_close_writes_is_interrupted(store, monkeypatch) -> None:
+    """The next opening redoes the rest."""
+    root = much(store)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DiskStore, "_flush", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.close()
+    monkeypatch.undo()
+    with DiskStore.open(store.path, durable=False) as again:
         assert (again.height, again.state_root) == (0, root)
 
 

@@ -131,7 +131,8 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
 def commit_effect(session: BlockSession, effect: effects.Effect) -> EventRecord:
     """Apply an effect of a committed transaction and return its event. Spec: CIP-5 §4.3. Decision: D-27."""
     match effect:
-        case effects.TimerScheduled(timer, facts):
+        case effects.TimerScheduled():  # no fields in the pattern: a Struct lists its fields for each match
+            timer, facts = effect.timer, effect.facts
             session.queue.place(pending_of(timer))
             session.follower.schedule(timer)
             return EventRecord(topics.TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer, facts), timer.timer_id)

@@ -51,7 +51,7 @@ class Interior(Struct, frozen=True, eq=False, gc=False):
 
 TreeNode = LeafPage | Interior
 
-MANY: Final = 8  # changes from which on a page is sorted, and not searched for each
+MANY: Final = 12  # changes from which on a page is sorted, and not searched for each
 
 
 class Layout(Struct, frozen=True):

@@ -220,7 +220,8 @@ def apply_transaction(
     check_balance(transaction, amount_of(account.balance))
     job = check_reply(session, transaction.sender, instruction) if isinstance(instruction, ReplyJob) else None
     # CHARGE
-    reserved = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), prices)
+    cycles_limit, cells_limit = Cycles(transaction.cycles_limit), Cells(transaction.cells_limit)
+    reserved = max_cost(cycles_limit, cells_limit, prices)
     session.ledger.put_debited(sender, replace(account, nonce=account.nonce + 1), reserved)
     if isinstance(instruction, ReplyJob) and job is not None:
         close_job(session, instruction.job, job)
@@ -230,8 +231,8 @@ def apply_transaction(
         sender=sender,
         signer=sender,
         payer=sender,
-        cycles_limit=Cycles(transaction.cycles_limit),
-        cells_limit=Cells(transaction.cells_limit),
+        cycles_limit=cycles_limit,
+        cells_limit=cells_limit,
         intrinsic_cycles=intrinsic[0],
         intrinsic_cells=intrinsic[1],
         prices=prices,

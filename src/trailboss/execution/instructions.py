@@ -64,8 +64,8 @@ def intrinsic_costs(instruction: transactions.Instruction, costs: CostParams) ->
 def execute_instruction(instruction: transactions.Instruction, scope: Scope, meter: Meter) -> Run:
     """Carry out an instruction; the caller rolls its changes back if it fails."""
     match instruction:
-        case transactions.Transfer(to, amount):
-            scope.session.ledger.transfer(scope.envelope.sender, to, amount)
+        case transactions.Transfer():  # no fields in the pattern: a Struct lists its fields for each match
+            scope.session.ledger.transfer(scope.envelope.sender, instruction.to, instruction.amount)
             return Run()
         case transactions.FundActor(actor, amount):
             _check_actor(scope, actor)

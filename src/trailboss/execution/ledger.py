@@ -65,7 +65,7 @@ class Ledger:
         balance = amount_of(account.balance) + amount
         if balance > U128_MAX:
             raise InvariantError(f"the balance of {Address(address)} would be {balance}, more than 128 bits")
-        self.put(address, replace(account, balance=amount_octets(balance)))
+        self._write(account_key(address), replace(account, balance=amount_octets(balance)))
 
     def debit(self, address: bytes, amount: int) -> None:
         """Take from a balance; ``INSUFFICIENT_BALANCE`` if it holds less."""
@@ -83,7 +83,7 @@ class Ledger:
                 required=str(amount),
                 available=str(balance),
             )
-        self.put(address, replace(account, balance=amount_octets(balance - amount)))
+        self._write(account_key(address), replace(account, balance=amount_octets(balance - amount)))
 
     def transfer(self, sender: bytes, to: bytes, amount: int) -> None:
         """Move money; refuses as `debit` does."""

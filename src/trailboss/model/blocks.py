@@ -36,7 +36,7 @@ class Status(StrEnum):
     REFUSED = "refused"
 
 
-class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ReceiptRecord(msgspec.Struct, frozen=True, gc=False):
     """What one execution did and cost. Money is in base units."""
 
     origin: Origin

@@ -22,6 +22,7 @@ Complexity: ``apply`` is O(changes × depth), and depth is about log16(keys / ca
 from bisect import bisect_left
 from collections.abc import Iterator
 from hashlib import sha256
+from typing import Final
 
 from msgspec import Struct
 
@@ -49,6 +50,8 @@ class Interior(Struct, frozen=True, eq=False, gc=False):
 
 
 TreeNode = LeafPage | Interior
+
+MANY: Final = 12  # changes from which on a page is sorted, and not searched for each
 
 
 class Layout(Struct, frozen=True):
@@ -191,6 +194,13 @@ def _apply_to_page(changes: list[bytes], layout: Layout, page: LeafPage, start: 
     """Merge changes into a page; it becomes a subtree if they overfill it."""
     entries, key_width = page.entries, layout.key_width
     entry_width = key_width + DIGEST_WIDTH
+    if end - start >= MANY:
+        by_key = {
+            entries[at : at + key_width]: entries[at : at + entry_width] for at in range(0, len(entries), entry_width)
+        }
+        by_key.update((change[:key_width], change) for change in changes[start:end])
+        parts = [by_key[key] for key in sorted(by_key) if len(by_key[key]) > key_width]
+        return _build(parts, 0, len(parts), layout)
     pieces: list[bytes] = []
     copied = index = 0
     for change in changes[start:end]:

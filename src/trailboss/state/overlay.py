@@ -87,7 +87,7 @@ class Overlay:
 
     def written(self) -> dict[bytes, bytes | None]:
         """Return the value of every key written, which may be the store's; None for deleted. O(keys written)."""
-        return {key: pack(value) if isinstance(value, Struct) else value for key, value in self._table.items()}
+        return {key: _packed(value) for key, value in self._table.items()}
 
     def changed_slots(self, mark: int = 0) -> list[tuple[bytes, bytes]]:
         """Return address and name of every slot whose value differs from that at a mark, ascending.

@@ -51,7 +51,7 @@ class Interior(Struct, frozen=True, eq=False, gc=False):
 
 TreeNode = LeafPage | Interior
 
-MANY: Final = 12  # changes from which on a page is sorted, and not searched for each
+SORTED_MIN: Final = 12  # changes from which on a page is sorted, and not searched for each
 
 
 class Layout(Struct, frozen=True):
@@ -194,7 +194,7 @@ def _apply_to_page(changes: list[bytes], layout: Layout, page: LeafPage, start: 
     """Merge changes into a page; it becomes a subtree if they overfill it."""
     entries, key_width = page.entries, layout.key_width
     entry_width = key_width + DIGEST_WIDTH
-    if end - start >= MANY:
+    if end - start >= SORTED_MIN:
         by_key = {
             entries[at : at + key_width]: entries[at : at + entry_width] for at in range(0, len(entries), entry_width)
         }

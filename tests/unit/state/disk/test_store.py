@@ -492,7 +492,7 @@ def test_sealed_blocks_are_there_when_a_step_was_interrupted_before_the_close(st
 
 
 def test_close_writes_no_table_of_a_store_that_has_sealed_nothing(store) -> None:
-    """Also after a crash, when much is to be redone: to open it, and be refused it, changes no table."""
+    """Also after a crash, when much is to be redone: an opening, also one that is refused, changes no table."""
     much(store)
     store._directory.close()
     tables, clean = (store.path / name for name in (files.TABLES_NAME, files.CLEAN_NAME))
